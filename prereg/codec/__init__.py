@@ -1,0 +1,1 @@
+"""Bytes to values and back: strict JSON, canonical JSON, schemas, model types."""

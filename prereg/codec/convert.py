@@ -1,0 +1,101 @@
+"""JSON to model types and back, after the schema has accepted the JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from typing import Any, TypeVar, cast
+
+from prereg.codec.canonical import Json, loads, loads_machine
+from prereg.codec.schema import validate
+from prereg.errors import VerificationFailed
+from prereg.model import law, study
+
+T = TypeVar("T")
+
+_TAGGED: tuple[Any, ...] = (law.Event, law.Rule, study.Claim)
+
+
+@functools.cache
+def _converter() -> Any:
+    import cattrs
+    from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+
+    conv = cattrs.Converter(forbid_extra_keys=True, detailed_validation=False)
+    for union in _TAGGED:
+        by_kind = _by_kind(union)
+        conv.register_structure_hook(
+            union, lambda value, _, by_kind=by_kind: conv.structure(value, by_kind[value["kind"]])
+        )
+    conv.register_structure_hook(law.Outcome, lambda value, _: outcome_from(value))
+    conv.register_structure_hook(law.JsonScalar, lambda value, _: value)
+    conv.register_structure_hook(float, lambda value, _: float(value))
+    # `in` is a keyword of Python; the JSON key keeps the plain word.
+    rename = {"in_": override(rename="in")}
+    conv.register_structure_hook(
+        study.VerdictClaim,
+        make_dict_structure_fn(study.VerdictClaim, conv, **rename),  # type: ignore[arg-type]
+    )
+    conv.register_unstructure_hook(
+        study.VerdictClaim,
+        make_dict_unstructure_fn(study.VerdictClaim, conv, **rename),  # type: ignore[arg-type]
+    )
+    omit = {name: override(omit_if_default=True) for name in ("at_least", "at_most")}
+    conv.register_unstructure_hook(
+        study.CountClaim,
+        make_dict_unstructure_fn(study.CountClaim, conv, **omit),  # type: ignore[arg-type]
+    )
+    return conv
+
+
+def _by_kind(union: Any) -> dict[str, Any]:
+    """The members of a tagged union by the default of their `kind` field."""
+    return {
+        next(f.default for f in dataclasses.fields(cls) if f.name == "kind"): cls
+        for cls in typing.get_args(union)
+    }
+
+
+def outcome_from(value: dict[str, Any]) -> law.Outcome:
+    """An outcome from its JSON object (already validated)."""
+    if "tokens" in value:
+        return law.Decoded(tokens=tuple(value["tokens"]), finish=value["finish"])
+    if "crash" in value:
+        return law.Crashed(crash=value["crash"])
+    return law.Valued(value=value["value"])
+
+
+def from_json(value: Json, cls: type[T], *, where: str) -> T:
+    """Build `cls` from validated JSON. Raises VerificationFailed when the two do not fit."""
+    try:
+        return cast(T, _converter().structure(value, cls))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise VerificationFailed(f"not a {cls.__name__}: {error!r}", where=where) from None
+
+
+def to_json(value: object) -> Any:
+    """The JSON of a model value: dicts, lists, strings, numbers, booleans and None."""
+    return _plain(_converter().unstructure(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value
+
+
+def read_authored(data: bytes, name: str, cls: type[T], *, where: str) -> T:
+    """Parse, validate and build a file that a person wrote (schema `name`)."""
+    value = loads(data, where=where)
+    validate(value, name, where=where, authored=True)
+    return from_json(value, cls, where=where)
+
+
+def read_machine(data: bytes, name: str, cls: type[T], *, where: str) -> T:
+    """Parse, validate and build a file that a program wrote: canonical bytes only."""
+    value = loads_machine(data, where=where)
+    validate(value, name, where=where)
+    return from_json(value, cls, where=where)

@@ -1,0 +1,68 @@
+"""Validation against the closed schemas of `schemas/v1`."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from prereg.codec.canonical import Json, loads
+from prereg.errors import UsageError, VerificationFailed
+
+
+class SchemaViolation(VerificationFailed):
+    """A value that its schema does not allow."""
+
+
+class AuthoredFileInvalid(UsageError):
+    """A file that a person wrote is not of its form."""
+
+
+def schema_folder() -> Path:
+    """Where the schemas are: beside the package in a checkout, inside it in an installed wheel."""
+    package = Path(__file__).resolve().parent.parent
+    beside = package.parent / "schemas" / "v1"
+    return beside if beside.is_dir() else package / "_data" / "schemas" / "v1"
+
+
+@functools.cache
+def _validator(name: str) -> Any:
+    import jsonschema  # heavy, and not needed for --help
+
+    path = schema_folder() / f"{name}.schema.json"
+    return jsonschema.Draft202012Validator(loads(path.read_bytes(), where=path.name))
+
+
+def pointer(parts: Any) -> str:
+    """A JSON pointer (RFC 6901) from path parts."""
+    return "".join("/" + str(p).replace("~", "~0").replace("/", "~1") for p in parts)
+
+
+def validate(value: Json, name: str, *, where: str, authored: bool = False) -> None:
+    """Check `value` against schema `name`.
+
+    Raises AuthoredFileInvalid for a file that a person wrote (`authored`), else SchemaViolation; both name
+    the place as `where#/json/pointer`.
+    """
+    error = _deepest(_validator(name).iter_errors(value))
+    if error is None:
+        return
+    place = f"{where}#{pointer(error.absolute_path)}"
+    message = error.message if len(error.message) < 300 else error.message[:300] + "…"
+    kind = AuthoredFileInvalid if authored else SchemaViolation
+    raise kind(message, where=place, next_step=f"compare with schemas/v1/{name}.schema.json")
+
+
+def _deepest(errors: Any) -> Any:
+    """The most telling error: inside a oneOf, the alternative whose `kind` or `type` matched."""
+    import jsonschema
+
+    best = jsonschema.exceptions.best_match(errors)
+    while best is not None and best.context:
+        matched = [
+            e
+            for e in best.context
+            if not any(f.schema_path[0] == e.schema_path[0] and f.validator == "const" for f in best.context)
+        ]
+        best = jsonschema.exceptions.best_match(matched or best.context)
+    return best

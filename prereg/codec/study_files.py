@@ -1,0 +1,172 @@
+"""The five authored files of a study, parsed together and checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from prereg.codec.convert import read_authored
+from prereg.errors import UsageError
+from prereg.model.law import Events, Predicates
+from prereg.model.study import Predictions, Protocol, Seeds, Study, VerdictClaim
+
+AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
+BLANK = "<<FILL"
+"""What `draft` writes where the author must."""
+
+VERDICTS = {
+    "channel-S": ("FAILS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"),
+    "event-gap": ("DIFFERS", "NOT_REJECTED", "INVALID"),
+}
+"""The verdicts that each rule can return (docs/formats.md section 10)."""
+
+
+def parse_study(files: Mapping[str, bytes]) -> Study:
+    """Build a Study from the bytes of its authored files and check every cross reference.
+
+    Raises UsageError (or a codec error) that names the file and the JSON pointer of the first fault.
+    """
+    for name in AUTHORED:
+        if name not in files:
+            raise UsageError("the file is missing", where=name, next_step=_REMEDY.get(name))
+    study = Study(
+        protocol=read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json"),
+        seeds=read_authored(files["seeds.json"], "seeds", Seeds, where="seeds.json"),
+        events=read_authored(files["events.json"], "events", Events, where="events.json"),
+        predicates=read_authored(files["predicates.json"], "predicates", Predicates, where="predicates.json"),
+        predictions=read_authored(
+            files["predictions.json"], "predictions", Predictions, where="predictions.json"
+        ),
+    )
+    for problem in cross_references(study):
+        raise problem
+    return study
+
+
+_REMEDY = {"events.json": "prereg events DIR builds it from the oracle"}
+
+
+def cross_references(study: Study) -> Iterable[UsageError]:
+    """Every reference of the study files that leads nowhere, and every size that does not fit."""
+    yield from _protocol_problems(study.protocol)
+    yield from _seed_problems(study)
+    yield from _event_problems(study)
+    yield from _prediction_problems(study)
+
+
+def _bad(what: str, where: str) -> UsageError:
+    return UsageError(what, where=where)
+
+
+def _duplicates(names: Iterable[str], where: str) -> Iterable[UsageError]:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            yield _bad(f"the id {name!r} stands twice", f"{where}/{i}/id")
+        seen.add(name)
+
+
+def _protocol_problems(p: Protocol) -> Iterable[UsageError]:
+    f = "protocol.json#"
+    yield from _duplicates((a.id for a in p.arms), f"{f}/arms")
+    yield from _duplicates((c.id for c in p.configurations), f"{f}/configurations")
+    yield from _duplicates((s.id for s in p.stages), f"{f}/stages")
+    if sorted(a.role for a in p.arms) != ["reference", "test"]:
+        yield _bad("one arm must have role reference and one role test", f"{f}/arms")
+    if set(p.sampling) != {a.id for a in p.arms}:
+        yield _bad("sampling must name exactly the arms", f"{f}/sampling")
+    for arm, s in p.sampling.items():
+        if s.draws % s.rows:
+            yield _bad(f"{s.draws} draws are not a multiple of {s.rows} rows", f"{f}/sampling/{arm}/draws")
+    for i, c in enumerate(p.configurations):
+        at = f"{f}/configurations/{i}"
+        if c.model is not None and c.model not in p.models:
+            yield _bad(f"there is no model {c.model!r}", f"{at}/model")
+        if c.prompt is not None and c.prompt not in p.prompts:
+            yield _bad(f"there is no prompt {c.prompt!r}", f"{at}/prompt")
+        if c.adapter == "command" and c.command is None:
+            yield _bad("the adapter `command` needs a command", f"{at}/command")
+        if c.adapter != "command" and (c.model is None or c.prompt is None or c.horizon is None):
+            yield _bad("an engine needs a model, a prompt and a horizon", at)
+    covered = [name for s in p.stages for name in s.configurations]
+    for name in covered:
+        if name not in {c.id for c in p.configurations}:
+            yield _bad(f"there is no configuration {name!r}", f"{f}/stages")
+    for i, c in enumerate(p.configurations):
+        if covered.count(c.id) != 1:
+            yield _bad(f"{c.id!r} must stand in exactly one stage", f"{f}/configurations/{i}/id")
+    if p.decision.rule == "channel-S" and p.decision.calibration_allowance is None:
+        yield _bad("channel-S needs a calibration allowance", f"{f}/decision/calibration_allowance")
+    if p.decision.rule == "event-gap" and p.decision.calibration_allowance is not None:
+        yield _bad("event-gap has no calibration", f"{f}/decision/calibration_allowance")
+
+
+def _seed_problems(study: Study) -> Iterable[UsageError]:
+    p, f = study.protocol, "seeds.json#/blocks"
+    if study.seeds.study != p.study:
+        yield _bad(f"belongs to study {study.seeds.study!r}, not {p.study!r}", "seeds.json#/study")
+    yield from _duplicates((b.id for b in study.seeds.blocks), f)
+    units = {u.id: u for u in p.units()}
+    purposes = {s.id: s.purpose for s in p.stages}
+    for i, b in enumerate(study.seeds.blocks):
+        if b.unit not in units:
+            yield _bad(f"there is no unit {b.unit!r}", f"{f}/{i}/unit")
+            continue
+        unit = units[b.unit]
+        need = p.sampling[unit.arm].requests if unit.arm in p.sampling else 0
+        if b.stop - b.start != need:
+            yield _bad(f"holds {b.stop - b.start} seeds; {b.unit} needs {need}", f"{f}/{i}")
+        if b.stop > 2**64:
+            yield _bad("ends past 2^64", f"{f}/{i}/end")
+        if b.role != purposes[unit.stage]:
+            yield _bad(f"its role is {b.role}, its stage's purpose {purposes[unit.stage]}", f"{f}/{i}/role")
+    for unit_id in units:
+        count = sum(b.unit == unit_id for b in study.seeds.blocks)
+        if count != 1:
+            yield _bad(f"{count} blocks for unit {unit_id}; there must be one", f)
+
+
+def _event_problems(study: Study) -> Iterable[UsageError]:
+    p, f = study.protocol, "events.json#/configurations"
+    if study.events.study != p.study:
+        yield _bad(f"belongs to study {study.events.study!r}, not {p.study!r}", "events.json#/study")
+    if study.predicates.study != p.study:
+        yield _bad(f"belongs to study {study.predicates.study!r}, not {p.study!r}", "predicates.json#/study")
+    if set(study.events.configurations) != {c.id for c in p.configurations}:
+        yield _bad("must have exactly the protocol's configurations", f)
+    for name, family in study.events.configurations.items():
+        yield from _duplicates((e.id for e in family.events), f"{f}/{name}/events")
+        if p.decision.rule == "channel-S" and family.reference is None:
+            yield _bad("channel-S needs the reference law", f"{f}/{name}/reference")
+        if family.reference is not None and abs(sum(m.p for m in family.reference) - 1) > 1e-6:
+            yield _bad("the reference law does not sum to 1 within 1e-6", f"{f}/{name}/reference")
+    yield from _duplicates((q.id for q in study.predicates.predicates), "predicates.json#/predicates")
+    known = {q.id for q in study.predicates.predicates}
+    for i, c in enumerate(p.configurations):
+        for j, name in enumerate(c.predicates):
+            if name not in known:
+                yield _bad(
+                    f"there is no predicate {name!r}", f"protocol.json#/configurations/{i}/predicates/{j}"
+                )
+
+
+def _prediction_problems(study: Study) -> Iterable[UsageError]:
+    p, f = study.protocol, "predictions.json#/predictions"
+    if study.predictions.study != p.study:
+        yield _bad(
+            f"belongs to study {study.predictions.study!r}, not {p.study!r}", "predictions.json#/study"
+        )
+    yield from _duplicates((x.id for x in study.predictions.predictions), f)
+    ids = {c.id for c in p.configurations}
+    possible = VERDICTS[p.decision.rule]
+    for i, x in enumerate(study.predictions.predictions):
+        claim = x.claim
+        if isinstance(claim, VerdictClaim):
+            names, verdicts = (claim.configuration,), claim.in_
+        else:
+            names, verdicts = claim.configurations, (claim.verdict,)
+        for name in names:
+            if name not in ids:
+                yield _bad(f"there is no configuration {name!r}", f"{f}/{i}/claim")
+        for verdict in verdicts:
+            if verdict not in possible:
+                yield _bad(f"{p.decision.rule} never says {verdict}", f"{f}/{i}/claim")

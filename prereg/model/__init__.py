@@ -1,0 +1,1 @@
+"""Frozen types of the field's words. Nothing here reads or writes anything."""

@@ -1,0 +1,59 @@
+"""Draws, shards and what is known of them (docs/formats.md section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prereg.model.law import Outcome
+
+Network = Literal["cut", "not-cut"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """What the pass-through drafter wrapper counted in one draw."""
+
+    proposals: int
+    """Tokens proposed by the drafter."""
+    verifications: int
+    """Verification steps with a nonempty proposal."""
+    accepted: int
+    """Proposed tokens accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One draw, bound to its seal and its place in the plan."""
+
+    seal: str
+    unit: str
+    shard: int
+    attempt: Literal[1]
+    draw: int
+    seed: str
+    row: int
+    outcome: Outcome
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardMeta:
+    schema: Literal["prereg/shard-meta/v1"] = "prereg/shard-meta/v1"
+    study: str
+    seal: str
+    unit: str
+    shard: int
+    attempt: Literal[1]
+    first_seed: str
+    requests: int
+    rows: int
+    draws: int
+    records_sha256: str
+    records_size: int
+    lines_sha256: str
+    lines_size: int
+    environment: str
+    network: Network
+    started: str
+    ended: str

@@ -1,0 +1,79 @@
+"""The seal and the ledger as values (docs/formats.md sections 3 to 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+State = Literal["draft", "sealed", "collecting", "collected", "analysed", "audited"]
+Role = Literal["author", "reviewer", "collector"]
+EntryType = Literal[
+    "sealed",
+    "collection-started",
+    "shard-stored",
+    "unit-invalid",
+    "collection-ended",
+    "analysis",
+    "audit",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedFile:
+    path: str
+    size: int
+    mode: Literal["100644", "100755"]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    principal: str
+    key: str
+    """OpenSSH fingerprint, `SHA256:…`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    schema: Literal["prereg/manifest/v1"] = "prereg/manifest/v1"
+    study: str
+    created: str
+    commit: str | None
+    author: Signer
+    rules: Literal[1]
+    environments: dict[str, str]
+    files: tuple[SealedFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a ledger; `body` is the JSON object that its type prescribes."""
+
+    seq: int
+    time: str
+    type: EntryType
+    actor: str
+    body: dict[str, Any]
+    body_sha256: str
+    prev: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    schema: Literal["prereg/head/v1"] = "prereg/head/v1"
+    study: str
+    seq: int
+    head: str
+    time: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One numbered verification step (docs/formats.md section 13)."""
+
+    number: int
+    name: str
+    status: Literal["ok", "failed", "not-checked"]
+    applied: int
+    detail: str

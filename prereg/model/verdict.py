@@ -1,0 +1,99 @@
+"""Verdicts are values, never exceptions (docs/formats.md sections 10 to 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prereg.model.law import Outcome
+
+Verdict = Literal["FAILS", "DIFFERS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"]
+Status = Literal["HELD", "FAILED", "NOT_DETERMINED"]
+Reason = Literal[
+    "unit-lost", "off-arm-violation", "calibration-excess", "nothing-proposed", "witness", "bound", "none"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerArm:
+    """A count in the reference (off) and the test (on) arm; None where the unit is lost."""
+
+    off: int | None
+    on: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    outcome: Outcome
+    predicate: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Reference arm against the enumerated law P."""
+
+    passed: bool
+    violations: int
+    excess: float
+    """Largest L_off(A) - P(A) over the family."""
+    event: str
+    complement: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundRow:
+    """Counts and one-sided bounds of a listed event; its complement's follow from them."""
+
+    event: str
+    p: float | None
+    k_off: int
+    k_on: int
+    L_off: float
+    U_off: float
+    L_on: float
+    U_on: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The decision on one configuration."""
+
+    id: str
+    rule: Literal["channel-S", "event-gap"]
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    B: int
+    level: float
+    draws: PerArm
+    crashes: PerArm
+    proposals: int | None
+    verifications: int | None
+    accepted: int | None
+    D: float | None
+    D_event: str | None
+    D_complement: bool | None
+    eligible: bool
+    witnesses: tuple[Witness, ...]
+    calibration: Calibration | None
+    bounds: tuple[BoundRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionStatus:
+    id: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """analysis/decisions.json."""
+
+    schema: Literal["prereg/decisions/v1"] = "prereg/decisions/v1"
+    study: str
+    seal: str
+    rules: Literal[1]
+    alpha: float
+    m: int
+    configurations: tuple[Decision, ...]
+    predictions: tuple[PredictionStatus, ...]

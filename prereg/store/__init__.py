@@ -1,0 +1,1 @@
+"""Path names and git: the only room that knows either."""

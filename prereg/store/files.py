@@ -1,0 +1,73 @@
+"""Reading a file once without following links, and writing it whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from prereg.errors import EvidenceIncomplete, VerificationFailed
+
+MAX_FILE = 512 * 1024 * 1024
+"""Largest file that is read into memory, in bytes."""
+
+
+def read_once(path: Path, *, limit: int = MAX_FILE) -> bytes:
+    """The bytes of a regular file, opened once and never through a link.
+
+    Raises EvidenceIncomplete if it is missing and VerificationFailed for a link, a special file, or a size
+    above `limit`.
+    """
+    data, _ = read_with_mode(path, limit=limit)
+    return data
+
+
+def read_with_mode(path: Path, *, limit: int = MAX_FILE) -> tuple[bytes, str]:
+    """The bytes of a regular file and its git mode, both from one open descriptor."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise EvidenceIncomplete("the file is missing", where=str(path)) from None
+    except OSError as error:
+        raise VerificationFailed(
+            f"cannot be opened as a plain file: {error.strerror}", where=str(path)
+        ) from None
+    with os.fdopen(fd, "rb") as handle:
+        info = os.fstat(handle.fileno())
+        if not stat.S_ISREG(info.st_mode):
+            raise VerificationFailed("is not a regular file", where=str(path))
+        if info.st_nlink > 1:
+            raise VerificationFailed("is a hard link: another name can change it", where=str(path))
+        if info.st_size > limit:
+            raise VerificationFailed(f"is larger than {limit} bytes", where=str(path))
+        data = handle.read(limit + 1)
+    if len(data) > limit:
+        raise VerificationFailed(f"is larger than {limit} bytes", where=str(path))
+    return data, "100755" if info.st_mode & 0o100 else "100644"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a crash leaves the old file or the new one, never a part.
+
+    Temporary file in the same folder, fsync, rename, fsync of the folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in `folder` durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
