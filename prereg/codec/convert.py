@@ -24,10 +24,7 @@ def _converter() -> Any:
 
     conv = cattrs.Converter(forbid_extra_keys=True, detailed_validation=False)
     for union in _TAGGED:
-        by_kind = _by_kind(union)
-        conv.register_structure_hook(
-            union, lambda value, _, by_kind=by_kind: conv.structure(value, by_kind[value["kind"]])
-        )
+        conv.register_structure_hook(union, functools.partial(_structure_tagged, conv, _by_kind(union)))
     conv.register_structure_hook(law.Outcome, lambda value, _: outcome_from(value))
     conv.register_structure_hook(law.JsonScalar, lambda value, _: value)
     conv.register_structure_hook(float, lambda value, _: float(value))
@@ -49,7 +46,11 @@ def _converter() -> Any:
     return conv
 
 
-def _by_kind(union: Any) -> dict[str, Any]:
+def _structure_tagged(conv: Any, by_kind: dict[Any, Any], value: Any, _: Any) -> Any:
+    return conv.structure(value, by_kind[value["kind"]])
+
+
+def _by_kind(union: Any) -> dict[Any, Any]:
     """The members of a tagged union by the default of their `kind` field."""
     return {
         next(f.default for f in dataclasses.fields(cls) if f.name == "kind"): cls

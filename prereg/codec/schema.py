@@ -30,7 +30,8 @@ def _validator(name: str) -> Any:
     import jsonschema  # heavy, and not needed for --help
 
     path = schema_folder() / f"{name}.schema.json"
-    return jsonschema.Draft202012Validator(loads(path.read_bytes(), where=path.name))
+    schema: Any = loads(path.read_bytes(), where=path.name)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def pointer(parts: Any) -> str:

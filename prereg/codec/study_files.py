@@ -160,6 +160,8 @@ def _prediction_problems(study: Study) -> Iterable[UsageError]:
     possible = VERDICTS[p.decision.rule]
     for i, x in enumerate(study.predictions.predictions):
         claim = x.claim
+        names: tuple[str, ...]
+        verdicts: tuple[str, ...]
         if isinstance(claim, VerdictClaim):
             names, verdicts = (claim.configuration,), claim.in_
         else:
