@@ -1,0 +1,1 @@
+"""Starts the independent auditor as a process of its own and signs what it says."""

@@ -1,0 +1,1 @@
+"""The door: one small module a verb. Nothing heavy is imported before a verb runs."""

@@ -1,0 +1,52 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+# Needed beforehand: Python 3.11 or newer, git, make, a C compiler.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test test-engines lint format clean
+
+help:
+	@echo "make demo          a whole study on a real engine, from draft to audit"
+	@echo "make test          linters, types, import rules, and every test that needs no engine"
+	@echo "make test-engines  the tests on the real engines (builds them first)"
+	@echo "make lint          only the linters"
+	@echo "make format        format the code"
+	@echo "make clean         remove the environment and caches of this checkout"
+
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("prereg needs Python 3.11 or newer; try make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	@echo "installing prereg into $(VENV)"
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "installing what the tests need into $(VENV)"
+	$(PIP) install --editable '.[test]'
+	@touch $@
+
+demo: $(VENV)/.run
+	$(BIN)/prereg demo
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(BIN)/python -m pytest -m "not engines"
+
+test-engines: $(VENV)/.test
+	$(BIN)/prereg build hf-5.17.0
+	$(BIN)/python -m pytest -m engines
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

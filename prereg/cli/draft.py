@@ -1,0 +1,50 @@
+"""`prereg draft`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prereg.cli.app import app
+from prereg.cli.output import AsJson, emit, say
+
+
+@app.command(
+    epilog="Example: prereg draft studies/peeking --template two-arm --author 'Ada' --principal ada@example.org"
+)
+def draft(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The new study's folder; its name is the id.")
+    ],
+    template: Annotated[
+        str,
+        typer.Option(
+            help="conformance: a decoding engine against its own plain sampling. "
+            "two-arm: any command that prints JSON lines."
+        ),
+    ],
+    title: Annotated[str | None, typer.Option(help="Fill the title.")] = None,
+    question: Annotated[str | None, typer.Option(help="Fill the question.")] = None,
+    author: Annotated[str | None, typer.Option(help="Fill the author's name.")] = None,
+    principal: Annotated[str | None, typer.Option(help="Fill the author's principal.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Scaffold a new study."""
+    from prereg.codec.study_files import BLANK
+    from prereg.draft.scaffold import Blanks, draft_study, sibling_seeds
+
+    blanks = Blanks(title=title, question=question, author=author, principal=principal)
+    paths = draft_study(folder, template, blanks, sibling_seeds(folder.absolute().parent))
+    open_blanks = paths.protocol.read_text().count(BLANK)
+    steps = (
+        [f"fill the {open_blanks} blanks marked {BLANK} in {folder}/protocol.json"] if open_blanks else []
+    ) + ([f"prereg events {folder}"] if not paths.events.exists() else [])
+    steps.append(f"prereg check {folder}")
+    if as_json:
+        emit({"study": paths.name, "template": template, "folder": str(folder), "next": steps})
+        return
+    say(f"Drafted {folder} from the template {template}.")
+    for number, step in enumerate(steps, 1):
+        say(f"  {number}. {step}")

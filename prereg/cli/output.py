@@ -1,0 +1,125 @@
+"""What goes where: JSON for programs on stdout, tables and progress for people on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+StudyDir = Annotated[Path, typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout for programs.")]
+KeyFile = Annotated[
+    Path,
+    typer.Option(
+        "--key", envvar="PREREG_KEY", help="Your OpenSSH private key (or set PREREG_KEY).", metavar="FILE"
+    ),
+]
+Principal = Annotated[
+    str | None,
+    typer.Option("--as", help="Your principal in trust/allowed_signers; found by the key if left out."),
+]
+
+COLOURS = {
+    "FAILS": "bold red",
+    "DIFFERS": "bold red",
+    "NOT_REJECTED": "cyan",
+    "INCONCLUSIVE": "yellow",
+    "VOID": "yellow",
+    "INVALID": "yellow",
+    "HELD": "cyan",
+    "FAILED": "bold red",
+    "NOT_DETERMINED": "yellow",
+    "ok": "green",
+    "failed": "bold red",
+    "not-checked": "yellow",
+    "AGREES": "bold green",
+    "DISAGREES": "bold red",
+    "INCOMPLETE": "yellow",
+}
+
+
+def console() -> Console:
+    """The console for people, on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=False)
+
+
+def emit(value: Any) -> None:
+    """One JSON object on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def say(text: str) -> None:
+    """One line for people. Markup is not interpreted."""
+    console().print(text, markup=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table for people; known verdicts and statuses get their colour."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(title=title, title_justify="left", header_style="bold")
+    for column in columns:
+        grid.add_column(column, overflow="fold")
+    for row in rows:
+        cells = ["" if cell is None else str(cell) for cell in row]
+        grid.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in cells))
+    console().print(grid)
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """A progress display on stderr with count, rate and time left; plain lines where there is no terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.0f}/s", style="dim")
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console(),
+    ) as bar:
+        yield bar
+
+
+def short(digest: str | None) -> str:
+    """The first twelve digits of a digest, for people."""
+    return "-" if digest is None else digest[:12]
+
+
+def number(value: float | int | None) -> str:
+    """A number for people: four decimals, thousands marked."""
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if abs(value) >= 1e-3 or value == 0 else f"{value:.2e}"

@@ -1,0 +1,142 @@
+"""`prereg draft`: a folder that passes `prereg check` once its marked blanks are filled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prereg.codec.convert import read_authored
+from prereg.errors import PreregError, UsageError, WrongState
+from prereg.model.study import Protocol, Seeds
+from prereg.store.files import read_once, write_whole
+from prereg.store.layout import StudyPaths
+
+TEMPLATES = ("conformance", "two-arm")
+FIRST_SEED = 1_000_000_000
+"""Where the seeds of a repository's first study begin: far from the small seeds that people try by hand."""
+
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blanks:
+    """What only the author knows; None leaves the blank marked."""
+
+    title: str | None = None
+    question: str | None = None
+    author: str | None = None
+    principal: str | None = None
+
+
+def draft_study(folder: Path, template: str, blanks: Blanks, siblings: Iterable[Seeds]) -> StudyPaths:
+    """Write a new study folder from `template`, with seeds above every block of `siblings`.
+
+    Raises WrongState if the folder exists and UsageError for a bad name or an unknown template.
+    """
+    if template not in TEMPLATES:
+        raise UsageError(
+            f"there is no template {template!r}",
+            where="--template",
+            next_step=f"one of {', '.join(TEMPLATES)}",
+        )
+    root = folder.absolute()
+    if not _ID.fullmatch(root.name):
+        raise UsageError(
+            f"{root.name!r} cannot name a study: lower-case letters, digits, - and _, 64 at most",
+            where=str(folder),
+        )
+    if root.exists() or root.is_symlink():
+        raise WrongState("the folder exists", where=str(folder), next_step="choose a new name")
+    files = render(root.name, template, blanks, siblings)
+    for name, data in files.items():
+        write_whole(root / name, data)
+    return StudyPaths(root=root)
+
+
+def render(study: str, template: str, blanks: Blanks, siblings: Iterable[Seeds]) -> dict[str, bytes]:
+    """The files of a new study, by name."""
+    here = Path(__file__).parent / "templates"
+    out: dict[str, bytes] = {}
+    for source in sorted((here / template).iterdir()):
+        if not source.is_file():
+            continue
+        if source.suffix == ".json":
+            value = json.loads(source.read_bytes())
+            value["study"] = study
+            out[source.name] = _pretty(_fill(value, blanks) if source.name == "protocol.json" else value)
+        else:
+            out[source.name] = source.read_bytes()
+    out["NOTES.md"] = (here / "NOTES.md").read_bytes()
+    out[".gitattributes"] = (here / "gitattributes").read_bytes()
+    out["searches.jsonl"] = b""
+    protocol = read_authored(out["protocol.json"], "protocol", Protocol, where="protocol.json")
+    out["seeds.json"] = _pretty(plan_seeds(protocol, first_free(siblings)))
+    return out
+
+
+def first_free(siblings: Iterable[Seeds]) -> int:
+    """A first seed above every reserved block of the repository, rounded up to a million.
+
+    Counting by the low 32 bits keeps the new blocks apart even for an engine that truncates seeds.
+    """
+    ends = [(block.stop - 1) % 2**32 + 1 for seeds in siblings for block in seeds.blocks]
+    top = max([FIRST_SEED, *ends])
+    first = -(-top // 1_000_000) * 1_000_000
+    if first >= 2**32 - 1_000_000:
+        raise PreregError(
+            "no room above the reserved seeds at 32 bits",
+            where="seeds.json",
+            next_step="choose the blocks by hand",
+        )
+    return first
+
+
+def plan_seeds(protocol: Protocol, first: int) -> dict[str, Any]:
+    """seeds.json: one block a unit, end to end from `first`."""
+    purposes = {stage.id: stage.purpose for stage in protocol.stages}
+    blocks = []
+    for unit in protocol.units():
+        end = first + protocol.sampling[unit.arm].requests
+        blocks.append(
+            {
+                "id": f"{unit.stage}-{unit.configuration}-{unit.arm}",
+                "role": purposes[unit.stage],
+                "unit": unit.id,
+                "first": str(first),
+                "end": str(end),
+            }
+        )
+        first = end
+    return {"schema": "prereg/seeds/v1", "study": protocol.study, "blocks": blocks}
+
+
+def sibling_seeds(studies: Path) -> list[Seeds]:
+    """The reserved seeds of every study in `studies` whose seeds.json can be read.
+
+    Raises what the codec raises for one that cannot: an unreadable reservation may hide an overlap.
+    """
+    out = []
+    if studies.is_dir():
+        for path in sorted(studies.glob("*/seeds.json")):
+            out.append(read_authored(read_once(path), "seeds", Seeds, where=str(path)))
+    return out
+
+
+def _fill(value: dict[str, Any], blanks: Blanks) -> dict[str, Any]:
+    given: Mapping[str, str | None] = {"title": blanks.title, "question": blanks.question}
+    for key, text in given.items():
+        if text is not None:
+            value[key] = text
+    if blanks.author is not None:
+        value["authors"][0]["name"] = blanks.author
+    if blanks.principal is not None:
+        value["authors"][0]["principal"] = blanks.principal
+    return value
+
+
+def _pretty(value: object) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
