@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.parser import HeaderParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,16 @@ class Distribution:
 def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
     """Describe the environment of this process (or the given site folders).
 
-    Returns `{"python", "implementation", "machine", "distributions": {name: {"version", "files"}}, "unowned"}`.
-    `files` is the SHA-256 of the sorted lines `path sha256\\n`, with the word `missing` for a listed file that is
-    not there; `unowned` lists `path sha256` for each file in a site folder that no distribution claims. Byte
-    code caches are left out everywhere: they differ from one installation to the next.
+    Returns `{"python", "implementation", "machine", "distributions": {name: {"version", "files"}},
+    "unowned"}`. `files` is the SHA-256 of the sorted lines `path sha256\\n`, with the word `missing` for a
+    listed file that is not there; `unowned` lists `path sha256` for each file in a site folder that no
+    distribution claims. Byte code caches are left out everywhere: they differ from one installation to the
+    next.
     """
     if folders is None:
-        folders = sorted({Path(folder).resolve() for folder in site.getsitepackages() if os.path.isdir(folder)})
+        folders = sorted(
+            {Path(folder).resolve() for folder in site.getsitepackages() if Path(folder).is_dir()}
+        )
     distributions: dict[str, dict[str, str]] = {}
     unowned: list[str] = []
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
@@ -54,11 +58,11 @@ def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
             suffix = f"#{place}" if place else ""
             for distribution in _distributions(folder):
                 owned.update(distribution.files)
-                lines = sorted(pool.map(lambda path: _line(folder, path), distribution.files))
+                lines = sorted(pool.map(partial(_line, folder), distribution.files))
                 files = hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
                 distributions[distribution.name + suffix] = {"version": distribution.version, "files": files}
             loose = [path for path in _walk(folder) if path not in owned and not _is_note(path)]
-            unowned.extend(line.rstrip("\n") + suffix for line in pool.map(lambda path: _line(folder, path), loose))
+            unowned.extend(line.rstrip("\n") + suffix for line in pool.map(partial(_line, folder), loose))
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
@@ -80,14 +84,14 @@ def _distributions(folder: Path) -> list[Distribution]:
         record = metadata / "RECORD"
         if not record.is_file():
             continue  # its files are then listed as unowned, which is what they are
-        headers = HeaderParser().parsestr((metadata / "METADATA").read_text("utf-8", "replace"), headersonly=True)
+        headers = HeaderParser().parsestr((metadata / "METADATA").read_text("utf-8", "replace"), True)
         with record.open(encoding="utf-8", newline="") as stream:
-            paths = {_inside(folder, row[0]) for row in csv.reader(stream) if row}
+            paths = {_inside(folder, row[0]) for row in csv.reader(stream) if row} - {""}
         found.append(
             Distribution(
                 name=re.sub(r"[-_.]+", "-", str(headers["Name"])).lower(),
                 version=str(headers["Version"]),
-                files=tuple(sorted(path for path in paths if path and not _is_note(path) and not _is_cache(path))),
+                files=tuple(sorted(path for path in paths if not _is_note(path) and not _is_cache(path))),
             )
         )
     return found
@@ -95,11 +99,12 @@ def _distributions(folder: Path) -> list[Distribution]:
 
 def _inside(folder: Path, path: str) -> str:
     """The path relative to `folder`, or nothing for a script that names its own environment's interpreter."""
-    relative = os.path.relpath(os.path.join(folder, path), folder).replace(os.sep, "/")
+    # Lexically, not through links: `..` must mean here what it means in the RECORD.
+    relative = os.path.relpath(folder / path, folder).replace(os.sep, "/")
     if not relative.startswith("../"):
         return relative
     try:
-        with open(folder / relative, "rb") as stream:
+        with (folder / relative).open("rb") as stream:
             return "" if stream.read(2) == b"#!" else relative
     except FileNotFoundError:
         return ""  # a removed script or manual page outside the site folder changes nothing that is imported
@@ -119,9 +124,9 @@ def _walk(folder: Path) -> list[str]:
     for root, folders, files in os.walk(folder, onerror=_raise):
         folders[:] = [name for name in folders if name != "__pycache__"]
         # A linked folder is not walked into, so the link itself is what is listed.
-        links = [name for name in folders if os.path.islink(os.path.join(root, name))]
+        links = [name for name in folders if Path(root, name).is_symlink()]
         for name in [*files, *links]:
-            path = os.path.relpath(os.path.join(root, name), folder).replace(os.sep, "/")
+            path = Path(root, name).relative_to(folder).as_posix()
             if not _is_cache(path):
                 found.append(path)
     return sorted(found)
@@ -134,7 +139,7 @@ def _raise(error: OSError) -> None:
 def _line(folder: Path, path: str) -> str:
     place = folder / path
     if place.is_dir():
-        return f"{path} link:{os.readlink(place)}\n"
+        return f"{path} link:{place.readlink()}\n"
     try:
         with place.open("rb") as stream:
             return f"{path} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n"

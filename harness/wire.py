@@ -1,8 +1,8 @@
 """JSON lines between the collector and a worker.
 
 One request a line on the worker's stdin, one reply a line on a private copy of its stdout. The engine never
-sees either: file descriptor 0 becomes the null device and file descriptor 1 becomes file descriptor 2, so that
-an engine that prints (from Python, C or a child process) cannot break a reply in two.
+sees either: file descriptor 0 becomes the null device and file descriptor 1 becomes file descriptor 2, so
+that an engine that prints (from Python, C or a child process) cannot break a reply in two.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def take_over() -> Channel:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    # Python's own text layer over descriptor 1 stays: it now writes to stderr. What it had buffered must not
-    # come out later in the middle of other text.
+    # Python's own text layer over descriptor 1 stays: it now writes to stderr. What it had buffered must
+    # not come out later in the middle of other text.
     sys.stdout.flush()
     return Channel(source=source, sink=sink)

@@ -59,7 +59,8 @@ class Worker:
         except JobError as error:
             self._fail(number, error)
         except Exception as error:
-            # Past this point the state of the engine is its own affair, but the collector decides about that.
+            # Past this point the state of the engine is its own affair, but the collector decides about
+            # that.
             traceback.print_exc()
             self._fail(number, JobError(ENGINE, f"{type(error).__name__}: {error}"))
         else:
@@ -142,16 +143,18 @@ def _is_integer(value: object) -> bool:
 
 
 def _is_seed(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 20 and str(int(text)) == text and int(text) < MAX_SEED
+    # Length first: a number of a million digits must not be converted just to be refused.
+    plain = text.isascii() and text.isdigit() and len(text) <= 20
+    return plain and str(int(text)) == text and int(text) < MAX_SEED
 
 
 def main() -> int:
     """Serve requests from stdin until `close` or the end of input; the exit status is 0.
 
-    Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`, `prompt`,
-    `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before its `ok`; `law`
-    (`naive`); `close`. Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and
-    MemoryError end the process.
+    Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
+    `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
+    its `ok`; `law` (`naive`); `close`. Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt,
+    SystemExit and MemoryError end the process.
     """
     channel = wire.take_over()
     worker = Worker(channel)

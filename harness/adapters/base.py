@@ -53,9 +53,9 @@ class Arm:
 class Kernel(Protocol):
     """The sequential kernel of one configuration, built from the engine's own parts.
 
-    `harness.oracle` enumerates the law from these; the adapter conditions (A1) to (A4) are the implementer's to
-    keep: the sampler's own settings, processors fresh from the engine's factory and replayed along each prefix,
-    and the engine's own stopping rule without speculation.
+    `harness.oracle` enumerates the law from these; the adapter conditions (A1) to (A4) are the
+    implementer's to keep: the sampler's own settings, processors fresh from the engine's factory and
+    replayed along each prefix, and the engine's own stopping rule without speculation.
     """
 
     horizon: int
@@ -93,8 +93,8 @@ class Adapter(Protocol):
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
         """Make one request of `rows` draws from a 64-bit decimal seed.
 
-        An exception of the engine is the outcome of all rows, `{"crash": type name}`. Raises `JobError` for an
-        arm or a number of rows that this engine cannot do, before it calls the engine.
+        An exception of the engine is the outcome of all rows, `{"crash": type name}`. Raises `JobError` for
+        an arm or a number of rows that this engine cannot do, before it calls the engine.
         """
         ...
 
@@ -116,7 +116,7 @@ ENGINES: Mapping[str, Engine] = {
     "hf": Engine(
         module="harness.adapters.hf",
         factory="HfAdapter",
-        install="install the build harness/builds/hf-5.17.0 (requirements.lock, then the packages it leaves unhashed)",
+        install="install harness/builds/hf-5.17.0 (requirements.lock, then what it leaves unhashed)",
     ),
     "command": Engine(
         module="harness.adapters.command",
@@ -134,7 +134,9 @@ def load(name: str) -> Adapter:
     try:
         factory = getattr(importlib.import_module(engine.module), engine.factory)
     except ImportError as error:
-        raise JobError(UNSUPPORTED, f"adapter {name!r} cannot be loaded ({error}): {engine.install}") from error
+        raise JobError(
+            UNSUPPORTED, f"adapter {name!r} cannot be loaded ({error}): {engine.install}"
+        ) from error
     adapter: Adapter = factory()
     return adapter
 

@@ -1,7 +1,7 @@
 """Runs a study's own command once a request: experiments that have no decoding engine.
 
-The command prints `rows` JSON lines `{"value": string | number | boolean}` and exits with 0. Whatever else it
-does is a crash outcome, `ExitStatus` or `BadOutput`: a broken draw is data, not a reason to stop.
+The command prints `rows` JSON lines `{"value": string | number | boolean}` and exits with 0. Whatever else
+it does is a crash outcome, `ExitStatus` or `BadOutput`: a broken draw is data, not a reason to stop.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CommandAdapter:
         return None
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
-        """Run the command once; its `rows` values in the order of its lines, or `rows` times the same crash."""
+        """Run the command once: `rows` values in the order of its lines, or `rows` times the same crash."""
         known = {"{arm}": arm.id, "{seed}": seed, "{rows}": str(rows), "{python}": sys.executable}
         argv = [_fill(part, known) for part in self._argv]
         try:
@@ -82,7 +82,7 @@ def _read(done: subprocess.CompletedProcess[bytes], rows: int) -> list[Outcome]:
 
 
 def _value(line: bytes) -> str | int | float | bool:
-    """The value of one line of output; ValueError if a record could not hold it (`docs/formats.md`, section 1)."""
+    """The value of one line of output; ValueError if a record could not hold it (docs/formats.md, 1)."""
     pairs = json.loads(line.decode("utf-8"), object_pairs_hook=list, parse_constant=_refuse)
     if not isinstance(pairs, list) or len(pairs) != 1 or pairs[0][0] != "value":
         raise ValueError("not an object with the one key value")

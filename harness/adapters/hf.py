@@ -1,10 +1,10 @@
 """Transformers: sampling off and with prompt lookup on, through `generate()` itself.
 
-Return map: the outcome's tokens are everything that `generate()` returned after the prompt, never cut at an end
-token, so that overshoot stays visible; of a batch, each row up to the length at which the engine's own stopping
-criteria ended it (the rest is padding). This engine reports no finish reason, so `finish` is a function of the
-tokens: `eos` if the last one is the end token; else `stop` if prompt and tokens, as text, end with a stop string;
-else `length` if there are at least `horizon`; else `other`.
+Return map: the outcome's tokens are everything that `generate()` returned after the prompt, never cut at an
+end token, so that overshoot stays visible; of a batch, each row up to the length at which the engine's own
+stopping criteria ended it (the rest is padding). This engine reports no finish reason, so `finish` is a
+function of the tokens: `eos` if the last one is the end token; else `stop` if prompt and tokens, as text,
+end with a stop string; else `length` if there are at least `horizon`; else `other`.
 """
 
 from __future__ import annotations

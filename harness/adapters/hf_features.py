@@ -13,18 +13,35 @@ SAMPLING: Mapping[str, Any] = {"do_sample": True, "temperature": 1.0, "top_k": 0
 """Plain multinomial sampling from the model's own distribution, unless a feature says otherwise."""
 
 FIXED = frozenset(
-    {"max_new_tokens", "max_length", "num_return_sequences", "prompt_lookup_num_tokens", "max_matching_ngram_size",
-     "eos_token_id", "pad_token_id", "bos_token_id"}
-)  # fmt: skip
+    [
+        "max_new_tokens",
+        "max_length",
+        "num_return_sequences",
+        "prompt_lookup_num_tokens",
+        "max_matching_ngram_size",
+        "eos_token_id",
+        "pad_token_id",
+        "bos_token_id",
+    ]
+)
 """Set from the configuration's horizon, drafter and model."""
 
 RETURN_MAP = frozenset(
-    {"return_dict_in_generate", "output_attentions", "output_hidden_states", "output_scores", "output_logits"}
+    ["return_dict_in_generate", "output_attentions", "output_hidden_states", "output_scores", "output_logits"]
 )
 """Would change the type of what `generate()` returns."""
 
-OTHER_MODES = frozenset({"num_beams", "max_time", "use_mtp", "assistant_early_exit", "is_assistant", "use_cache",
-                         "speculation_type"})  # fmt: skip
+OTHER_MODES = frozenset(
+    [
+        "num_beams",
+        "max_time",
+        "use_mtp",
+        "assistant_early_exit",
+        "is_assistant",
+        "use_cache",
+        "speculation_type",
+    ]
+)
 """Leave the sampling loop (which alone is observed), name another drafter, or stop by the clock."""
 
 
@@ -71,7 +88,9 @@ def _sequence_bias(value: Any) -> Any:
     try:
         return {tuple(ids): float(bias) for ids, bias in value}
     except (TypeError, ValueError) as error:
-        raise JobError(BAD_REQUEST, f"features.sequence_bias is not a list of [[ids], bias]: {error}") from error
+        raise JobError(
+            BAD_REQUEST, f"features.sequence_bias is not a list of [[ids], bias]: {error}"
+        ) from error
 
 
 def generation_config(

@@ -1,7 +1,8 @@
 """Observers inside Transformers' `generate()`. None of them changes what it observes.
 
-`generate()` looks the decoding loop up on the model's class, so the model is an instance of a subclass made here.
-Each override calls the engine's own method and adds to a `Probe`; `tests/engines` draw with and without them.
+`generate()` looks the decoding loop up on the model's class, so the model is an instance of a subclass made
+here. Each override calls the engine's own method and adds to a `Probe`; `tests/engines` draw with and
+without them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import torch
 from transformers import StoppingCriteriaList
 
 from harness.adapters.base import Counters
-
 
 MODEL_ARGUMENTS = frozenset({"attention_mask"})
 """Arguments of `generate()` that are the model's, not settings: its preparation passes them through."""
@@ -88,8 +88,9 @@ def observed(base: type[Any], probe: Probe) -> type[Any]:
     @functools.wraps(base._prepare_generation_config)
     def _prepare_generation_config(self: Any, generation_config: Any, **kwargs: Any) -> Any:
         # A quarter of a request's time goes into merging the same defaults into the same configuration. The
-        # engine does that once for each object; later calls get a copy of its result, because `generate()` goes
-        # on to set attributes on what it is given. It only replaces attributes, so a shallow copy is enough.
+        # engine does that once for each object; later calls get a copy of its result, because `generate()`
+        # goes on to set attributes on what it is given. It only replaces attributes, so a shallow copy is
+        # enough.
         if generation_config is None or not kwargs.keys() <= MODEL_ARGUMENTS:
             return base._prepare_generation_config(self, generation_config, **kwargs)
         known = probe.prepared.get(id(generation_config))
@@ -112,14 +113,14 @@ def observed(base: type[Any], probe: Probe) -> type[Any]:
 def _watch(criteria: Any, probe: Probe) -> Any:
     """The same criteria, with a note of when each row first met one."""
 
-    def __call__(self: Any, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
+    def call(self: Any, input_ids: Any, scores: Any, **kwargs: Any) -> Any:
         done = criteria(input_ids, scores, **kwargs)
         if probe.ends is None:
             probe.ends = torch.zeros(input_ids.shape[0], dtype=torch.long)
         probe.ends[(probe.ends == 0) & done] = input_ids.shape[1]
         return done
 
-    return type("StoppingCriteriaList", (StoppingCriteriaList,), {"__call__": __call__})(criteria)
+    return type("StoppingCriteriaList", (StoppingCriteriaList,), {"__call__": call})(criteria)
 
 
 def _count(generator: Any, probe: Probe) -> Any:
@@ -135,8 +136,8 @@ def _count(generator: Any, probe: Probe) -> Any:
         return result
 
     def update_candidate_strategy(input_ids: Any, *args: Any, **kwargs: Any) -> Any:
-        # The engine's own number of matches leaves out the last token of a proposal that ends the sequence, so
-        # the committed tokens are compared instead.
+        # The engine's own number of matches leaves out the last token of a proposal that ends the sequence,
+        # so the committed tokens are compared instead.
         for proposed, token in zip(probe.proposed, input_ids[0, probe.committed :].tolist(), strict=False):
             if proposed != token:
                 break

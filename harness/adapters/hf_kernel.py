@@ -67,15 +67,15 @@ class HfKernel:
     def _sequences(self, prefixes: Sequence[Prefix]) -> Any:
         return torch.tensor([[*self._opened.prompt, *prefix] for prefix in prefixes], dtype=torch.long)
 
-    @torch.no_grad()
     def _replay(self, prepared: Prepared, sequences: Any) -> Any:
-        start = len(self._opened.prompt)
-        scores = None
-        for length in range(start, sequences.shape[1] + 1):
-            prefix = sequences[:, :length]
-            logits = self._opened.model(prefix, attention_mask=torch.ones_like(prefix), use_cache=False).logits
-            # A copy, as in the engine's loop: processors may write into what they are given.
-            scores = prepared.processors(prefix, logits[:, -1].to(dtype=torch.float32, copy=True))
+        model, start = self._opened.model, len(self._opened.prompt)
+        scores: Any = None
+        with torch.no_grad():
+            for length in range(start, sequences.shape[1] + 1):
+                prefix = sequences[:, :length]
+                logits = model(prefix, attention_mask=torch.ones_like(prefix), use_cache=False).logits
+                # A copy, as in the engine's loop: processors may write into what they are given.
+                scores = prepared.processors(prefix, logits[:, -1].to(dtype=torch.float32, copy=True))
         return torch.softmax(scores.to(torch.float64), dim=-1)
 
 

@@ -53,8 +53,8 @@ def weights(seed: str, name: str, shape: tuple[int, ...], scale: float) -> npt.N
     """The float32 weights of one parameter: near-normal, mean 0, standard deviation `scale`.
 
     SHA-256 in counter mode over (seed, name) gives 16-bit integers; the centred sum of twelve of them is an
-    integer below 2^19, hence exact in float32 after division by 2^16. One rounding multiplication by `scale`
-    follows. No step depends on the machine, its libraries or its random generators.
+    integer below 2^19, hence exact in float32 after division by 2^16. One rounding multiplication by
+    `scale` follows. No step depends on the machine, its libraries or its random generators.
     """
     count = int(np.prod(shape, dtype=np.int64))
     blocks = -(-count * UNIFORMS * 2 // 32)
@@ -62,7 +62,8 @@ def weights(seed: str, name: str, shape: tuple[int, ...], scale: float) -> npt.N
     stream = b"".join(hashlib.sha256(key + block.to_bytes(8, "big")).digest() for block in range(blocks))
     words = np.frombuffer(stream, dtype=">u2")[: count * UNIFORMS].reshape(count, UNIFORMS)
     steps = words.sum(axis=1, dtype=np.int64) - UNIFORMS * 65535 // 2
-    return (steps.astype(np.float64) / 65536.0 * scale).astype(np.float32).reshape(shape)
+    values: npt.NDArray[np.float32] = (steps.astype(np.float64) / 65536.0 * scale).astype(np.float32)
+    return values.reshape(shape)
 
 
 def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ from harness.oracle.naive import Law, ordered
 
 
 def law(kernel: Kernel) -> Law:
-    """Every outcome that sequential sampling can return, with its probability; see `harness.oracle.naive.law`."""
+    """Every outcome that sequential sampling can return, with its probability; see `naive.law`."""
     found: Law = []
     level: list[tuple[Prefix, float]] = [((), 1.0)]
     for _ in range(kernel.horizon):
@@ -20,7 +20,9 @@ def law(kernel: Kernel) -> Law:
         ]
         stops = kernel.stops([prefix for prefix, _ in children])
         found.extend(
-            (kernel.outcome(prefix), mass) for (prefix, mass), stop in zip(children, stops, strict=True) if stop
+            (kernel.outcome(prefix), mass)
+            for (prefix, mass), stop in zip(children, stops, strict=True)
+            if stop
         )
         level = [child for child, stop in zip(children, stops, strict=True) if not stop]
         if not level:

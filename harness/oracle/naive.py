@@ -38,7 +38,8 @@ def _walk(kernel: Kernel, prefix: Prefix, mass: float, found: Law) -> None:
 
 def ordered(found: Law) -> Law:
     """Sort a law by the canonical JSON of its outcomes, and leave out what underflowed to probability 0."""
-    return sorted(((outcome, mass) for outcome, mass in found if mass > 0.0), key=lambda pair: canonical(pair[0]))
+    possible = [(outcome, mass) for outcome, mass in found if mass > 0.0]
+    return sorted(possible, key=lambda pair: canonical(pair[0]))
 
 
 def canonical(outcome: Outcome) -> str:
