@@ -1,0 +1,137 @@
+"""What a long job says while it runs. Renderers live in the command line; this room only calls them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TextIO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a job will take, as far as it is known before it starts."""
+
+    draws: int
+    requests: int
+    seconds: float | None
+    """Wall-clock estimate, or None where a build states no rate."""
+
+    def __str__(self) -> str:
+        time_text = "time unknown" if self.seconds is None else f"about {duration(self.seconds)}"
+        return f"{self.draws:,} draws in {self.requests:,} requests, {time_text}"
+
+
+class Progress(Protocol):
+    """Receives a job's progress. `advance` and `note` may be called from any thread."""
+
+    def note(self, text: str) -> None:
+        """One line for the user: a step that starts, a unit that is lost."""
+        ...
+
+    def begin(self, total: int, done: int, cost: Cost) -> None:
+        """The job starts: `done` of `total` draws were there before."""
+        ...
+
+    def advance(self, draws: int) -> None:
+        """`draws` more are made; negative when made ones are thrown away."""
+        ...
+
+    def end(self) -> None:
+        """The job is over, whatever came of it."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def note(self, text: str) -> None: ...
+
+    def begin(self, total: int, done: int, cost: Cost) -> None: ...
+
+    def advance(self, draws: int) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class Meter:
+    """Rate and time left, from what was made since `begin`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._start = clock()
+        self.total = 0
+        self.before = 0
+        self.made = 0
+
+    def begin(self, total: int, done: int) -> None:
+        """Start counting: `done` of `total` draws exist."""
+        with self._lock:
+            self._start = self._clock()
+            self.total, self.before, self.made = total, done, 0
+
+    def advance(self, draws: int) -> None:
+        """Count `draws` more (or fewer)."""
+        with self._lock:
+            self.made += draws
+
+    def rate(self) -> float | None:
+        """Draws a second so far, or None before the first."""
+        seconds = self._clock() - self._start
+        return self.made / seconds if self.made > 0 and seconds > 0 else None
+
+    def left(self) -> float | None:
+        """Seconds left at the present rate, or None before the first draw."""
+        rate = self.rate()
+        return None if rate is None else max(0, self.total - self.before - self.made) / rate
+
+    def line(self) -> str:
+        """`done/total draws, rate, time left`."""
+        done = self.before + self.made
+        share = 100 * done / self.total if self.total else 100
+        text = f"{done:,}/{self.total:,} draws ({share:.0f} %)"
+        rate, left = self.rate(), self.left()
+        if rate is not None and left is not None:
+            text += f", {rate:,.0f} a second, {duration(left)} left"
+        return text
+
+
+class Lines:
+    """Plain lines on a text stream, one every few seconds: for logs and for terminals without rich."""
+
+    def __init__(self, stream: TextIO, *, every: float = 5.0) -> None:
+        self._stream = stream
+        self._every = every
+        self._meter = Meter()
+        self._last = 0.0
+        self._lock = threading.Lock()
+
+    def note(self, text: str) -> None:
+        with self._lock:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+    def begin(self, total: int, done: int, cost: Cost) -> None:
+        self._meter.begin(total, done)
+        self._last = time.monotonic()
+        self.note(f"{cost}" if not done else f"{done:,} draws are there; to do: {cost}")
+
+    def advance(self, draws: int) -> None:
+        self._meter.advance(draws)
+        now = time.monotonic()
+        if now - self._last >= self._every:
+            self._last = now
+            self.note(self._meter.line())
+
+    def end(self) -> None:
+        self.note(self._meter.line())
+
+
+def duration(seconds: float) -> str:
+    """A length of time for people: `4 s`, `3 min`, `2 h 05 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

@@ -1,0 +1,312 @@
+"""Engine builds and the environments made from them: one virtual environment for each locked build."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prereg.codec.canonical import digest, dump_file, dumps, loads, loads_machine
+from prereg.collect.progress import Progress
+from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
+from prereg.store.files import read_once, write_whole
+from prereg.store.layout import harness_root
+
+MARKER = "built.json"
+_TAIL = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """A pinned engine build: `harness/builds/<name>/`."""
+
+    name: str
+    adapter: str
+    python: str
+    """Minor version of Python that it needs, such as `3.11`."""
+    requests_per_second: dict[str, float]
+    """Requests a second on one core, by the role of the arm; for estimates only."""
+    unhashed: tuple[str, ...]
+    """Exact requirements whose archives have different hashes on different hosts."""
+    lock: bytes
+    """requirements.lock."""
+
+    @property
+    def lock_digest(self) -> str:
+        """Digest of everything that decides what gets installed."""
+        return digest(
+            dumps({"lock": digest(self.lock), "python": self.python, "unhashed": list(self.unhashed)})
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished environment: the contents of its marker file."""
+
+    name: str
+    lock: str
+    fingerprint: str
+    python: str
+    time: str
+    detail: dict[str, Any]
+    """What the fingerprint was taken over, to name what changed."""
+
+
+def parse_build(name: str, spec: bytes, lock: bytes, *, where: str) -> Build:
+    """A build from the bytes of its build.json and requirements.lock. Raises UsageError."""
+    value = loads(spec, where=where)
+    try:
+        if not isinstance(value, dict):
+            raise TypeError("not an object")
+        build = Build(
+            name=str(value["name"]),
+            adapter=str(value["adapter"]),
+            python=str(value["python"]),
+            requests_per_second={str(k): float(v) for k, v in value["requests_per_second"].items()},
+            unhashed=tuple(str(r) for r in value["unhashed"]),
+            lock=lock,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"is not the description of a build: {error!r}", where=where) from None
+    if build.name != name:
+        raise UsageError(f"describes the build {build.name!r}, not {name!r}", where=f"{where}#/name")
+    for i, requirement in enumerate(build.unhashed):
+        if "==" not in requirement:
+            raise UsageError(f"{requirement!r} is not pinned with ==", where=f"{where}#/unhashed/{i}")
+    return build
+
+
+def builds_folder() -> Path:
+    """The folder of this installation's builds."""
+    return harness_root() / "builds"
+
+
+def build_names() -> list[str]:
+    """The builds of this installation."""
+    return sorted(p.parent.name for p in builds_folder().glob("*/build.json"))
+
+
+def load_build(name: str) -> Build:
+    """The build of that name in this installation. Raises UsageError if there is none."""
+    folder = builds_folder() / name
+    if not (folder / "build.json").is_file():
+        raise UsageError(
+            f"there is no build {name!r}; there are: {', '.join(build_names()) or 'none'}",
+            where=str(builds_folder()),
+            next_step="prereg build --list",
+        )
+    lock = folder / "requirements.lock"
+    return parse_build(
+        name,
+        read_once(folder / "build.json"),
+        read_once(lock) if lock.exists() else b"",
+        where=f"harness/builds/{name}/build.json",
+    )
+
+
+def sealed_build(name: str, files: Mapping[str, bytes]) -> Build:
+    """The build of that name as sealed under `code/harness/builds/`, else this installation's.
+
+    A seal that carries the build decides alone: a later lock of the same name is another environment.
+    """
+    folder = f"code/harness/builds/{name}"
+    spec = files.get(f"{folder}/build.json")
+    if spec is None:
+        return load_build(name)
+    return parse_build(
+        name, spec, files.get(f"{folder}/requirements.lock", b""), where=f"{folder}/build.json"
+    )
+
+
+def cache_folder() -> Path:
+    """Where environments are kept: PREREG_CACHE, else the user's cache folder."""
+    override = os.environ.get("PREREG_CACHE")
+    if override:
+        return Path(override).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache").absolute() / "prereg"
+
+
+def environment_folder(build: Build) -> Path:
+    """Where the environment of `build` is, or would be."""
+    return cache_folder() / "builds" / f"{build.name}-{build.lock_digest[:12]}"
+
+
+def built(build: Build) -> Built | None:
+    """The marker of a finished environment, or None if there is no finished one."""
+    marker = environment_folder(build) / MARKER
+    if not marker.is_file():
+        return None
+    value = loads_machine(read_once(marker), where=str(marker))
+    if not isinstance(value, dict) or value.get("lock") != build.lock_digest:
+        return None
+    try:
+        return Built(**value)
+    except TypeError:
+        return None
+
+
+def environment_of(build: Build | str) -> Path:
+    """The folder of a finished environment. Raises WrongState if it is not built."""
+    if isinstance(build, str):
+        build = load_build(build)
+    if built(build) is None:
+        raise WrongState(
+            f"the build {build.name} is not built",
+            where=str(environment_folder(build)),
+            next_step=_command(build),
+        )
+    return environment_folder(build)
+
+
+def interpreter(environment: Path) -> Path:
+    """The Python of an environment."""
+    return environment / "bin" / "python"
+
+
+def build_environment(name: str | Build, progress: Progress) -> Path:
+    """Make the environment of a build, or return the finished one.
+
+    Two builds of one lock at once wait for each other; what a killed build leaves has no marker and is made anew.
+    Raises EngineFailed with the end of the installer's output.
+    """
+    build = load_build(name) if isinstance(name, str) else name
+    folder = environment_folder(build)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_name(folder.name + ".lock"), build, progress):
+        if built(build) is not None:
+            return folder
+        if folder.exists():
+            shutil.rmtree(folder)
+        base = _base_python(build)
+        progress.note(f"{build.name}: making the environment {folder}")
+        _run([base, "-m", "venv", "--without-pip", str(folder)], build, progress)
+        _install(build, base, folder, progress)
+        _finish(build, folder, progress)
+    return folder
+
+
+def _install(build: Build, base: str, folder: Path, progress: Progress) -> None:
+    wanted = [line for line in build.lock.decode("utf-8", "replace").splitlines() if line.strip()]
+    if not build.unhashed and all(line.lstrip().startswith("#") for line in wanted):
+        return
+    pip = [
+        *_pip(base, build),
+        "--python",
+        str(interpreter(folder)),
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
+    if wanted:
+        lock = folder / "requirements.lock"
+        write_whole(lock, build.lock)
+        progress.note(f"{build.name}: installing what the lock lists")
+        _run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(lock)], build, progress)
+    if build.unhashed:
+        progress.note(f"{build.name}: installing {', '.join(build.unhashed)}")
+        _run([*pip, "install", "--no-deps", *build.unhashed], build, progress)
+    _run([*pip, "check"], build, progress)
+
+
+def _finish(build: Build, folder: Path, progress: Progress) -> None:
+    from prereg.collect.environments import fingerprint_at  # it runs a worker, and a worker needs this module
+
+    progress.note(f"{build.name}: taking the fingerprint")
+    taken = fingerprint_at(folder, harness_root().parent)
+    marker = {
+        "name": build.name,
+        "lock": build.lock_digest,
+        "fingerprint": taken.digest,
+        "python": str(taken.detail.get("python", "")),
+        "time": datetime.now(UTC).isoformat(),
+        "detail": taken.detail,
+    }
+    write_whole(folder / MARKER, dump_file(marker))
+    progress.note(f"{build.name}: built, fingerprint {taken.digest}")
+
+
+@contextlib.contextmanager
+def _alone(path: Path, build: Build, progress: Progress) -> Iterator[None]:
+    with path.open("ab") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress.note(f"{build.name}: another build of it is running; waiting")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _base_python(build: Build) -> str:
+    """The interpreter to build with: PREREG_PYTHON, else the one under ours; its version must fit."""
+    base = os.environ.get("PREREG_PYTHON") or getattr(sys, "_base_executable", "") or sys.executable
+    code = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
+    try:
+        done = subprocess.run(
+            [base, "-I", "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineFailed(f"cannot run {base}: {error}", next_step="set PREREG_PYTHON") from None
+    version = done.stdout.decode("ascii", "replace").strip()
+    if version != build.python:
+        raise EngineFailed(
+            f"the build {build.name} needs Python {build.python}; {base} is {version or 'no Python'}",
+            next_step=f"PREREG_PYTHON=/path/to/python{build.python} {_command(build)}",
+        )
+    return base
+
+
+def _pip(base: str, build: Build) -> Sequence[str]:
+    """A pip that installs into another environment, so that no pip becomes part of it."""
+    for python in (base, sys.executable):
+        done = subprocess.run(
+            [python, "-m", "pip", "--python", python, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return (python, "-m", "pip")
+    import ensurepip
+
+    bundled = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
+    if not bundled:
+        raise EngineFailed(f"no pip to install the build {build.name} with", next_step=f"{base} -m ensurepip")
+    return (base, str(bundled[-1] / "pip"))
+
+
+def _run(argv: Sequence[str], build: Build, progress: Progress) -> None:
+    """Run an installer step, passing its lines on. Raises EngineFailed with the last of them."""
+    tail: deque[str] = deque(maxlen=_TAIL)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    try:
+        with subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        ) as process:
+            assert process.stdout is not None
+            for raw in process.stdout:
+                line = raw.decode("utf-8", "replace").rstrip()
+                if line:
+                    tail.append(line)
+                    progress.note(f"  {line}")
+    except OSError as error:
+        raise _failed(build, str(error), tail) from None
+    if process.returncode != 0:
+        raise _failed(build, f"{Path(argv[0]).name} ended with status {process.returncode}", tail)
+
+
+def _failed(build: Build, what: str, tail: deque[str]) -> PreregError:
+    shown = "".join(f"\n  {line}" for line in tail)
+    return EngineFailed(f"the build {build.name} failed: {what}{shown}", next_step=_command(build))
+
+
+def _command(build: Build) -> str:
+    return f"prereg build {build.name}"

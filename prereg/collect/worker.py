@@ -1,0 +1,315 @@
+"""The collector's end of the wire: one worker process, its replies, and the watchdog over it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from prereg.collect.network import Isolation
+
+SETUP_SECONDS = 600.0
+"""Longest silence while a worker starts, is fingerprinted or opens a configuration."""
+MAX_LINE = 256 * 1024 * 1024
+_STDERR_KEPT = 16 * 1024
+_CHUNK = 1 << 16
+
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from harness.worker import main; raise SystemExit(main())"
+)
+
+
+class WorkerLost(Exception):
+    """The worker died, fell silent or broke the protocol; it is gone, and what it was doing is void."""
+
+
+class WorkerRefused(Exception):
+    """The worker answered a request with an error. It is still there."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What a worker is started from."""
+
+    python: Path
+    """The interpreter of the build's environment."""
+    code: Path
+    """A folder that holds `harness/`."""
+    scratch: Path
+    """The worker's own folder for home, caches and temporary files."""
+    isolation: Isolation
+
+
+class Worker:
+    """One worker process. Every method but `kill` belongs to the thread that started it."""
+
+    def __init__(self, launch: Launch) -> None:
+        launch.scratch.mkdir(parents=True, exist_ok=True)
+        # If the collector is killed, its workers must not live on: a hung one would do so for ever.
+        setpriv = shutil.which("setpriv")
+        leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+        # Isolated like `-I`, except that the variables below (and no others: the environment is made here) count.
+        python = [str(launch.python), "-s", "-P", "-B", "-c", _START, str(launch.code)]
+        self._process = subprocess.Popen(
+            [*leash, *launch.isolation.prefix, *python],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=launch.scratch,
+            env=environment(launch),
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._selector = selectors.DefaultSelector()
+        self._pending = bytearray()
+        self._stderr: deque[bytes] = deque()
+        self._stderr_size = 0
+        self._number = 0
+        self._open = True
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
+        self._selector.register(self._out, selectors.EVENT_READ)
+        self._selector.register(self._err, selectors.EVENT_READ)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is its process group's too."""
+        return self._process.pid
+
+    @property
+    def _in(self) -> int:
+        assert self._process.stdin is not None
+        return self._process.stdin.fileno()
+
+    @property
+    def _out(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    @property
+    def _err(self) -> int:
+        assert self._process.stderr is not None
+        return self._process.stderr.fileno()
+
+    def call(
+        self,
+        op: str,
+        *,
+        silence: float = SETUP_SECONDS,
+        left: Callable[[], float] | None = None,
+        on_request: Callable[[Any], None] | None = None,
+        **fields: Any,
+    ) -> Any:
+        """Send a request and return the value of its `ok`.
+
+        Each streamed `request` goes to `on_request`. The worker is killed after `silence` seconds without a
+        line, or when `left()` reaches 0. Raises WorkerRefused for an error reply, WorkerLost for anything else.
+        """
+        self._number += 1
+        message = {"op": op, "id": self._number, **fields}
+        out = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        for line in self._lines(out, op, silence, left):
+            reply = self._parse(line)
+            if "request" in reply and on_request is not None:
+                on_request(reply["request"])
+            elif "ok" in reply:
+                return reply["ok"]
+            elif isinstance(reply.get("error"), dict):
+                error = reply["error"]
+                raise WorkerRefused(str(error.get("code")), str(error.get("message")))
+            else:
+                self._lose(f"sent a reply of no known form: {_show(line)}")
+        raise AssertionError("the wire never ends without an error")
+
+    def _parse(self, line: bytes) -> dict[str, Any]:
+        try:
+            reply = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            self._lose(f"sent a line that is not JSON: {_show(line)}")
+        if not isinstance(reply, dict):
+            self._lose(f"sent a line that is not an object: {_show(line)}")
+        if reply.get("id") != self._number:
+            self._lose(f"answered request {reply.get('id')!r} instead of {self._number}: {_show(line)}")
+        return reply
+
+    def _lines(
+        self, out: bytes, op: str, silence: float, left: Callable[[], float] | None
+    ) -> Iterator[bytes]:
+        """Write `out` and yield lines as they come; watch the clock over both."""
+        view = memoryview(out)
+        self._selector.register(self._in, selectors.EVENT_WRITE)
+        writing = True
+        heard = time.monotonic()
+        try:
+            while True:
+                wait = heard + silence - time.monotonic()
+                budget = wait if left is None else left()
+                if budget <= 0 < wait:
+                    self._lose("was stopped at its ceiling of time")
+                if wait <= 0:
+                    self._lose(f"sent nothing for {silence:g} seconds during {op!r}")
+                for key, _ in self._selector.select(min(wait, budget)):
+                    if key.fd == self._in:
+                        view = view[self._write(view, op) :]
+                        if not view:
+                            self._selector.unregister(self._in)
+                            writing = False
+                    elif key.fd == self._err:
+                        self._read_stderr()
+                    else:
+                        for line in self._read_stdout(op):
+                            yield line
+                            heard = time.monotonic()
+        finally:
+            if writing and self._open:
+                self._selector.unregister(self._in)
+
+    def _write(self, view: memoryview, op: str) -> int:
+        try:
+            return os.write(self._in, view)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self._lose(f"ended before it took the request {op!r}")
+
+    def _read_stdout(self, op: str) -> Iterator[bytes]:
+        try:
+            data = os.read(self._out, _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            self._lose(f"ended during {op!r}")
+        start = len(self._pending)
+        self._pending += data
+        if len(self._pending) > MAX_LINE:
+            self._lose("sent a line without end")
+        if self._pending.find(b"\n", start) < 0:
+            return
+        *lines, rest = bytes(self._pending).split(b"\n")
+        self._pending = bytearray(rest)
+        yield from (line for line in lines if line.strip())
+
+    def _read_stderr(self) -> None:
+        try:
+            data = os.read(self._err, _CHUNK)
+        except OSError:
+            return
+        if not data:
+            self._selector.unregister(self._err)
+            return
+        self._stderr.append(data)
+        self._stderr_size += len(data)
+        while self._stderr_size - len(self._stderr[0]) > _STDERR_KEPT:
+            self._stderr_size -= len(self._stderr.popleft())
+
+    def stderr_tail(self, lines: int = 12) -> str:
+        """The last lines that the worker wrote to stderr."""
+        text = b"".join(self._stderr).decode("utf-8", "replace")
+        return "\n".join(text.rstrip().splitlines()[-lines:])
+
+    def _lose(self, what: str) -> NoReturn:
+        """Kill the worker and raise WorkerLost with how it ended and what it said last."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.2)  # one that is ending by itself shall tell its own exit status
+        ended = self._process.poll()
+        self.kill()
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            self._read_stderr()
+        if ended is not None:
+            what += f"; {_status(ended)}"
+        tail = self.stderr_tail()
+        self.close()
+        raise WorkerLost(f"the worker {what}" + (f"; its last words: {tail}" if tail else ""))
+
+    def kill(self) -> None:
+        """Kill the worker's whole process group. Safe from any thread and any number of times."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self, grace: float = 5.0) -> None:
+        """End the worker, politely if it listens, and reap it."""
+        if not self._open:
+            return
+        self._open = False
+        with contextlib.suppress(OSError):
+            os.write(self._in, b'{"id":0,"op":"close"}\n')
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        self.kill()
+        self._process.wait()
+        self._selector.close()
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is not None:
+            self.kill()
+        self.close()
+
+
+def environment(launch: Launch) -> dict[str, str]:
+    """The worker's whole environment: nothing of the user's, no tokens, no way online."""
+    scratch = str(launch.scratch)
+    bin_folder = str(launch.python.parent)
+    return {
+        "PATH": os.pathsep.join([bin_folder, "/usr/local/bin", "/usr/bin", "/bin"]),
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "XDG_CACHE_HOME": scratch,
+        "XDG_CONFIG_HOME": scratch,
+        "HF_HOME": scratch,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+def _status(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def _show(line: bytes) -> str:
+    text = line[:120].decode("utf-8", "replace")
+    return repr(text) + ("…" if len(line) > 120 else "")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
