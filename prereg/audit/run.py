@@ -1,0 +1,106 @@
+"""`prereg audit`: the auditor runs isolated, and the reviewer signs exactly the bytes it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prereg.codec.canonical import digest, loads_machine
+from prereg.codec.schema import validate
+from prereg.errors import EngineFailed, WrongState
+from prereg.store.layout import StudyPaths, auditor_root
+
+CEILING_SECONDS = 3600
+"""An audit that takes longer is stopped: it recomputes bounds, it runs no engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRun:
+    """What the auditor's process left behind."""
+
+    report: bytes
+    value: dict[str, Any]
+    exit_code: int
+    text: str
+
+    @property
+    def report_sha256(self) -> str:
+        return digest(self.report)
+
+    @property
+    def result(self) -> str:
+        return str(self.value["result"])
+
+
+def run_auditor(paths: StudyPaths, *, without_history: bool = False, python: str | None = None) -> AuditRun:
+    """Run `python -I audits STUDY` in a process of its own and read its report back.
+
+    The interpreter is isolated (`-I`) and its environment is bare, so nothing of prereg is on its path; the
+    auditor itself also refuses to import prereg or harness. Raises EngineFailed if it ends without a report.
+    """
+    with tempfile.TemporaryDirectory(prefix="audit-") as scratch:
+        target = Path(scratch) / "report.json"
+        command = [
+            python or sys.executable,
+            "-I",
+            str(auditor_root()),
+            str(paths.root),
+            "--report",
+            str(target),
+        ]
+        if without_history:
+            command.append("--without-history")
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", "HOME": scratch}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=environment, cwd=scratch, timeout=CEILING_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise EngineFailed(f"the auditor took over {CEILING_SECONDS} s", where=str(paths.root)) from None
+        if not target.is_file():
+            tail = (done.stderr or done.stdout).strip()[-2000:]
+            raise EngineFailed(
+                f"the auditor ended with {done.returncode} and no report: {tail}", where=str(paths.root)
+            )
+        report = target.read_bytes()
+    value = loads_machine(report, where="audit/report.json")
+    validate(value, "audit-report", where="audit/report.json")
+    assert isinstance(value, dict)
+    return AuditRun(report=report, value=value, exit_code=done.returncode, text=done.stdout)
+
+
+def refuse_own_audit(author_key: str, author: str, reviewer_key: str, reviewer: str) -> None:
+    """Raise WrongState if the reviewer is the author, by key or by name."""
+    if author_key == reviewer_key or author == reviewer:
+        raise WrongState(
+            "the reviewer's key is the author's: nobody audits their own study",
+            where="--key",
+            next_step="prereg key new FILE --principal NAME --role reviewer, as another person",
+        )
+
+
+def disagreements(value: dict[str, Any]) -> list[str]:
+    """Every failed step and every decision that the auditor derives differently, a line each."""
+    out = [
+        f"step {s['number']} {s['name']}: {s['detail']}" for s in value["steps"] if s["status"] == "failed"
+    ]
+    for c in value["configurations"]:
+        if not c["agrees"]:
+            out.append(
+                f"{c['id']}: derived {c['verdict']}, claimed {c['claimed']}; " + "; ".join(c["differences"])
+            )
+    for p in value["predictions"]:
+        if not p["agrees"]:
+            out.append(f"prediction {p['id']}: derived {p['status']}, claimed {p['claimed']}")
+    return out
+
+
+def as_json(run: AuditRun) -> str:
+    """The report as one line for programs."""
+    return json.dumps(run.value, ensure_ascii=False, sort_keys=True)
