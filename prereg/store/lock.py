@@ -1,0 +1,86 @@
+"""One writer at a time for a study, by a lock that lies outside the study's folder."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from prereg.errors import WrongState
+from prereg.store.layout import StudyPaths
+
+_GUARD = threading.Lock()
+_LOCKS: dict[Path, threading.RLock] = {}
+_DEPTH: dict[Path, int] = {}
+
+
+@contextlib.contextmanager
+def study_lock(paths: StudyPaths, *, wait: float = 30.0) -> Iterator[None]:
+    """Hold the study's lock; the same thread may take it again inside.
+
+    Raises WrongState if another process holds it for longer than `wait` seconds. The lock ends with the
+    process, however it ends.
+    """
+    place = lock_file(paths)
+    with _GUARD:
+        lock = _LOCKS.setdefault(place, threading.RLock())
+    if not lock.acquire(timeout=max(wait, 0.0)):
+        raise _busy(paths)
+    try:
+        if _DEPTH.get(place, 0):
+            _DEPTH[place] += 1
+            try:
+                yield
+            finally:
+                _DEPTH[place] -= 1
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _take(fd, paths, wait)
+            _DEPTH[place] = 1
+            yield
+        finally:
+            _DEPTH.pop(place, None)
+            os.close(fd)
+    finally:
+        lock.release()
+
+
+def _take(fd: int, paths: StudyPaths, wait: float) -> None:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() >= until:
+                raise _busy(paths) from None
+            time.sleep(0.05)
+
+
+def _busy(paths: StudyPaths) -> WrongState:
+    return WrongState(
+        "another prereg is writing to this study", where=str(paths.root), next_step="wait until it has ended"
+    )
+
+
+def lock_file(paths: StudyPaths) -> Path:
+    """Where the study's lock lies: under the repository's .git, else in the user's cache folder."""
+    root = paths.root.resolve()
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + ".lock"
+    for folder in root.parents:
+        git = folder / ".git"
+        if git.is_dir():
+            return git / "prereg" / name
+        if git.is_file():
+            text = git.read_text("utf-8", "replace").strip()
+            if text.startswith("gitdir: "):
+                return (folder / text.removeprefix("gitdir: ")).resolve() / "prereg" / name
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "prereg" / "locks" / name

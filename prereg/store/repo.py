@@ -1,0 +1,326 @@
+"""The git repository around a study: what was committed, when, and in what order.
+
+GitPython runs the git program; it is imported by the first call and not by importing this module. Every call
+gets a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end conversion,
+no filters. What is committed is therefore what lies on disk, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prereg.errors import VerificationFailed, WrongState
+
+_SAFE = (
+    "core.hooksPath=/dev/null",
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.fsmonitor=false",
+    "core.commitGraph=false",
+    "core.quotePath=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "gc.auto=0",
+    "log.showSignature=false",
+)
+_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+_ENVIRON_LOCK = threading.RLock()
+_ATTEMPTS = 20
+"""Tries to get git's own index or reference lock before giving up."""
+
+
+@contextlib.contextmanager
+def _clean_environment() -> Iterator[None]:
+    """Take every GIT_* variable out of this process while git is started (GitPython copies os.environ)."""
+    with _ENVIRON_LOCK:
+        held = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+        try:
+            yield
+        finally:
+            os.environ.update(held)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """An annotated tag."""
+
+    name: str
+    target: str
+    """The commit it names, 40 hex digits."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repo:
+    """One repository; `top` is its work tree, absolute and free of links."""
+
+    top: Path
+    git_folder: Path
+    """Where this work tree keeps its index and HEAD."""
+    common_folder: Path
+    """What all work trees of the repository share."""
+    _git: Any = field(repr=False)
+
+    @staticmethod
+    def find(path: Path) -> Repo:
+        """The repository whose work tree holds `path`. Raises WrongState if there is none."""
+        with _clean_environment():
+            import git
+
+            folder = path if path.is_dir() else path.parent
+            command = git.cmd.Git(str(folder))
+        raw = _run(command, ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
+        if raw.status != 0:
+            reason = raw.error.splitlines()[0] if raw.error else "git rev-parse failed"
+            raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step="git init")
+        top, own, common = raw.text.splitlines()
+        return Repo(
+            top=Path(top),
+            git_folder=Path(own),
+            common_folder=(folder / common).resolve(),
+            _git=git.cmd.Git(top),
+        )
+
+    def relative(self, path: Path) -> str:
+        """`path` as git names it. Raises WrongState if it lies outside the work tree."""
+        try:
+            # The study folder may be reached through a linked parent; the file itself is never resolved.
+            return (path.parent.resolve() / path.name).relative_to(self.top).as_posix()
+        except ValueError:
+            raise WrongState("lies outside the repository", where=str(path)) from None
+
+    # -- asking -------------------------------------------------------------------------------------------
+
+    def head(self) -> str | None:
+        """The commit of HEAD, or None in a repository without commits."""
+        raw = _run(self._git, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        return raw.text.strip() if raw.status == 0 else None
+
+    def refuse_partial_history(self) -> None:
+        """Raise WrongState where history is cut or rewritten locally: shallow clones and grafts."""
+        if self.is_shallow():
+            raise WrongState(
+                "is a shallow clone: it cannot prove an order of commits",
+                where=str(self.top),
+                next_step="git fetch --unshallow",
+            )
+        grafts = self.common_folder / "info" / "grafts"
+        if grafts.exists() and grafts.read_bytes().strip():
+            raise WrongState("grafts rewrite its history", where=str(grafts), next_step=f"rm {grafts}")
+
+    def is_shallow(self) -> bool:
+        """Whether commits are missing from the history."""
+        return self._text(["rev-parse", "--is-shallow-repository"]).strip() == "true"
+
+    def has_submodules_in(self, paths: Iterable[Path]) -> list[str]:
+        """The submodules (index entries of mode 160000) at or under `paths`."""
+        found = self._text(["ls-files", "--stage", "-z", "--", *self._specs(paths)])
+        return [line.split("\t", 1)[1] for line in _zero(found) if line.startswith("160000 ")]
+
+    def dirty_paths(self, under: Path) -> list[str]:
+        """Tracked files under `under` whose content differs from HEAD: modified, staged or removed."""
+        out = self._text(
+            ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--", *self._specs([under])]
+        )
+        return [line[3:] for line in _zero(out)]
+
+    def tracked(self, under: Path) -> set[str]:
+        """The files under `under` that the index holds, relative to the work tree."""
+        return set(_zero(self._text(["ls-files", "-z", "--", *self._specs([under])])))
+
+    def is_tracked(self, path: Path) -> bool:
+        """Whether the index holds this file."""
+        return self.relative(path) in self.tracked(path)
+
+    def ignored(self, paths: Iterable[Path]) -> list[str]:
+        """Those of `paths` that an ignore rule covers and the index does not hold."""
+        names = "".join(f"{self.relative(p)}\0" for p in paths)
+        raw = _run(self._git, ["check-ignore", "--stdin", "-z"], stdin=names.encode())
+        return _zero(raw.text)
+
+    def commits_touching(self, path: Path) -> list[str]:
+        """Commits of HEAD's history that change `path` against some parent, oldest first.
+
+        The whole history is walked, so that a merge cannot hide a side branch.
+        """
+        if self.head() is None:
+            return []
+        arguments = ["rev-list", "--full-history", "--topo-order", "--reverse", "HEAD", "--"]
+        return self._text([*arguments, *self._specs([path])]).split()
+
+    def descendants(self, commit: str) -> set[str]:
+        """The commits of HEAD's history after `commit`, in the sense of ancestry, without itself."""
+        return set(self._text(["rev-list", "--ancestry-path", f"{commit}..HEAD"]).split())
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether `older` is `newer` or one of its ancestors."""
+        return _run(self._git, ["merge-base", "--is-ancestor", older, newer]).status == 0
+
+    def parents(self, commit: str) -> list[str]:
+        """The parents of a commit."""
+        return self._text(["rev-list", "--parents", "-n", "1", commit]).split()[1:]
+
+    def blob_at(self, commit: str, path: Path) -> bytes | None:
+        """The bytes of `path` in `commit`, or None if it is not there or no file."""
+        raw = _run(self._git, ["cat-file", "blob", f"{commit}:{self.relative(path)}"])
+        return raw.output if raw.status == 0 else None
+
+    def blobs_at(self, commit: str, under: Path) -> dict[str, tuple[str, str]]:
+        """Mode and blob id of everything under `under` in `commit`, by path relative to the work tree."""
+        out = self._text(["ls-tree", "-r", "-z", "--full-tree", commit, "--", *self._specs([under])])
+        found = {}
+        for line in _zero(out):
+            mode, _, rest = line.partition(" ")
+            found[rest.split("\t", 1)[1]] = (mode, rest.split(" ")[1].split("\t")[0])
+        return found
+
+    def blob_id(self, data: bytes) -> str:
+        """The id that git gives to these bytes; nothing is written."""
+        return self._text(["hash-object", "--no-filters", "--stdin"], stdin=data).strip()
+
+    def tag(self, name: str) -> Tag | None:
+        """The annotated tag of that name, or None."""
+        raw = _run(self._git, ["cat-file", "tag", f"refs/tags/{name}"])
+        if raw.status != 0:
+            return None
+        target = self._text(["rev-parse", "--verify", f"refs/tags/{name}^{{commit}}"]).strip()
+        return Tag(name=name, target=target, message=raw.text.split("\n\n", 1)[-1])
+
+    # -- writing ------------------------------------------------------------------------------------------
+
+    def commit(
+        self, paths: Iterable[Path], message: str, trailers: Mapping[str, str], *, principal: str
+    ) -> str:
+        """Commit exactly `paths` as they lie on disk, and return the commit.
+
+        Folders stand for every file in them that is not ignored away by being absent: what is missing on disk
+        is removed. Other staged changes stay staged and uncommitted. `principal` names the committer where
+        git's configuration does not.
+        """
+        old = self.head()
+        lines = self._index_lines(paths)
+        body = message.rstrip("\n") + "\n\n" + "".join(f"{k}: {v}\n" for k, v in trailers.items())
+        identity = self.identity(principal)
+        with tempfile.TemporaryDirectory(prefix="prereg-index-") as folder:
+            own_index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            self._text(["read-tree", old] if old else ["read-tree", "--empty"], env=own_index)
+            self._text(["update-index", "-z", "--index-info"], stdin=lines, env=own_index)
+            tree = self._text(["write-tree"], env=own_index).strip()
+        arguments = ["commit-tree", tree, *(["-p", old] if old else [])]
+        made = self._text(arguments, stdin=body.encode(), env=identity).strip()
+        subject = message.splitlines()[0]
+        self._retry(["update-ref", "-m", f"commit: {subject}", "HEAD", made, old or "0" * len(made)])
+        self._retry(["update-index", "-z", "--index-info"], stdin=lines)
+        return made
+
+    def annotate(self, name: str, commit: str, message: str, *, principal: str) -> None:
+        """Make an annotated tag. Raises WrongState if the name is taken."""
+        arguments = ["tag", "--annotate", "--cleanup=verbatim", "--file=-", name, commit]
+        raw = _run(self._git, arguments, stdin=message.encode(), env=self.identity(principal))
+        if raw.status != 0:
+            raise WrongState(f"the tag {name} cannot be made: {raw.error.strip()}", where=str(self.top))
+
+    def identity(self, principal: str) -> dict[str, str]:
+        """Author and committer: git's configuration, else the signer's principal."""
+        name = _run(self._git, ["config", "--get", "user.name"]).text.strip() or principal
+        email = _run(self._git, ["config", "--get", "user.email"]).text.strip()
+        email = email or (principal if "@" in principal else f"{principal}@localhost")
+        return {
+            f"GIT_{role}_{part}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for part, value in (("NAME", name), ("EMAIL", email))
+        }
+
+    def _index_lines(self, paths: Iterable[Path]) -> bytes:
+        """What `update-index --index-info` reads: present files as they are, absent tracked ones removed."""
+        present: dict[str, Path] = {}
+        absent: set[str] = set()
+        for path in paths:
+            files = [path] if not path.is_dir() else sorted(p for p in path.rglob("*") if not p.is_dir())
+            for file in files:
+                if file.is_symlink():
+                    raise VerificationFailed("is a link", where=str(file))
+                if file.exists():
+                    present[self.relative(file)] = file
+            absent |= self.tracked(path)
+        absent -= present.keys()
+        named = "".join(f"{file.absolute()}\n" for file in present.values()).encode()
+        ids = self._text(["hash-object", "-w", "--no-filters", "--stdin-paths"], stdin=named).split()
+        lines = [
+            f"{'100755' if file.stat().st_mode & 0o100 else '100644'} {blob}\t{name}\0"
+            for (name, file), blob in zip(present.items(), ids, strict=True)
+        ]
+        lines += [f"0 {'0' * 40}\t{name}\0" for name in sorted(absent)]
+        return "".join(lines).encode()
+
+    def _specs(self, paths: Iterable[Path]) -> list[str]:
+        return [f":(top,literal){self.relative(p)}" for p in paths]
+
+    def _text(
+        self, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> str:
+        raw = _run(self._git, arguments, stdin=stdin, env=env)
+        if raw.status != 0:
+            raise WrongState(f"git {arguments[0]} failed: {raw.error.strip()}", where=str(self.top))
+        return raw.text
+
+    def _retry(self, arguments: list[str], *, stdin: bytes | None = None) -> None:
+        for attempt in range(_ATTEMPTS):
+            raw = _run(self._git, arguments, stdin=stdin)
+            if raw.status == 0:
+                return
+            if "lock" not in raw.error.lower() or attempt == _ATTEMPTS - 1:
+                break
+            time.sleep(0.1)
+        raise WrongState(
+            f"git {arguments[0]} failed: {raw.error.strip()}",
+            where=str(self.top),
+            next_step="run the command again once no other git program holds the repository",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    status: int
+    output: bytes
+    error: str
+
+    @property
+    def text(self) -> str:
+        return self.output.decode("utf-8", "surrogateescape")
+
+
+def _run(
+    command: Any, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+) -> _Result:
+    """Run git with `arguments` and return what it printed; nothing is raised for a status above 0."""
+    options = [part for setting in _SAFE for part in ("-c", setting)]
+    with _clean_environment(), tempfile.TemporaryFile() as source:
+        source.write(stdin or b"")
+        source.seek(0)
+        status, output, error = command.execute(
+            ["git", "--no-pager", *options, *arguments],
+            istream=source,
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+            env={**_ENVIRONMENT, **(env or {})},
+        )
+    return _Result(
+        status=int(status),
+        output=output if isinstance(output, bytes) else str(output).encode(),
+        error=error if isinstance(error, str) else bytes(error).decode("utf-8", "replace"),
+    )
+
+
+def _zero(text: str) -> list[str]:
+    return [line for line in text.split("\0") if line]
