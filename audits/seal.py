@@ -1,0 +1,146 @@
+"""Steps 1 to 4: the folder, the manifest, the files it lists, and the author's signature."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import datetime
+from typing import Any
+
+from audits import RULES
+from audits.fault import Fault, Found
+from audits.load import SMALL, Folder
+from audits.schema import Schema
+from audits.trust import Trust
+
+MANIFEST = "seal/manifest.json"
+SIGNATURE = "seal/manifest.json.sig"
+SUMS = "seal/SHA256SUMS"
+_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+_RECORD = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}/[0-9]{{5}}\.(jsonl\.gz|meta\.json)")
+_UNIT = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}")
+_KNOWN = {
+    MANIFEST, SIGNATURE, SUMS, "ledger.jsonl", "ledger.head.json", "ledger.head.json.sig",
+    "analysis/decisions.json", "audit/report.json", "audit/report.json.sig",
+}  # fmt: skip
+_FOLDERS = {"seal", "records", "analysis", "audit", "report"}
+_RESERVED = ("seal/", "records/", "analysis/", "audit/", "report/", "ledger.")
+
+
+def moment(text: str, file: str, pointer: str) -> datetime:
+    """The moment of an RFC 3339 text the schema already matched; refuses a day that does not exist."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise Fault(f"{text} is not a moment", file=file, pointer=pointer) from None
+
+
+def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
+    """Step 1: only regular files, at places the manifest lists or this page knows."""
+    for path, entry in folder.entries.items():
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            found.fault("a name that is not UTF-8", file=ascii(path))
+            continue
+        if entry.kind in ("link", "special"):
+            found.fault("a link" if entry.kind == "link" else "not a regular file", file=path)
+        elif entry.kind == "folder":
+            inside = any(other.startswith(path + "/") for other in folder.files())
+            if not inside and path not in _FOLDERS and not _UNIT.fullmatch(path):
+                found.fault("an empty folder that nothing lists", file=path)
+        else:
+            found.applied += 1
+            known = path in _KNOWN or _RECORD.fullmatch(path)
+            if not known and listed is not None and path not in listed:
+                found.fault("not listed in the manifest, and not at a known place", file=path)
+
+
+def _unsafe(path: str) -> str | None:
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        return "has an empty, `.` or `..` part"
+    if "\\" in path or any(unicodedata.category(c) == "Cc" for c in path):
+        return "has a backslash or a control character"
+    if path.startswith(_RESERVED) or path in _FOLDERS:
+        return "is at a place the manifest does not cover"
+    return None
+
+
+def check_manifest(folder: Folder, schema: Schema, found: Found) -> dict[str, Any]:
+    """Step 2: the manifest is canonical, of its schema, and its paths are safe."""
+    manifest: dict[str, Any] = folder.machine(MANIFEST)
+    schema.check(manifest, MANIFEST)
+    moment(manifest["created"], MANIFEST, "/created")
+    if manifest["rules"] != RULES:
+        found.fault(f"sealed under rules {manifest['rules']}; this auditor has {RULES}", file=MANIFEST)
+    paths = [item["path"] for item in manifest["files"]]
+    folded: set[str] = set()
+    for i, path in enumerate(paths):
+        pointer = f"/files/{i}/path"
+        if why := _unsafe(path):
+            found.fault(f"path {path!a} {why}", file=MANIFEST, pointer=pointer)
+        key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+        if key in folded:
+            found.fault(f"path {path!a} is there twice, but for letter case", file=MANIFEST, pointer=pointer)
+        folded.add(key)
+        found.applied += 1
+    if paths != sorted(paths):
+        found.fault("files are not sorted by path", file=MANIFEST, pointer="/files")
+    return manifest
+
+
+def check_files(folder: Folder, manifest: dict[str, Any], found: Found) -> set[str]:
+    """Step 3: every listed file has its size, mode and digest; returns the paths that do not."""
+    bad: set[str] = set()
+    lines = []
+    for i, item in enumerate(manifest["files"]):
+        path, pointer = item["path"], f"/files/{i}"
+        lines.append(f"{item['sha256']}  {path}\n")
+        found.applied += 1
+        before = len(found.faults)
+        try:
+            read = folder.read(path, item["size"])
+        except Fault as fault:
+            found.faults.append(fault)
+        else:
+            if read.digest != item["sha256"]:
+                crlf = read.data.replace(b"\r\n", b"\n") != read.data
+                why = "; its line ends are CRLF, a checkout may have converted them" if crlf else ""
+                found.fault(f"its bytes are not those of {MANIFEST}#{pointer}{why}", file=path)
+            elif read.mode != item["mode"]:
+                found.fault(f"has mode {read.mode}, sealed as {item['mode']}", file=path)
+        if len(found.faults) > before:
+            bad.add(path)
+    lines.append(f"{folder.read(MANIFEST).digest}  {MANIFEST}\n")
+    listed = {item["path"] for item in manifest["files"]}
+    for path in folder.files():
+        if path not in listed and not path.startswith(_RESERVED):
+            found.fault("in the sealed folder, but not in the manifest", file=path)
+    try:
+        if folder.read(SUMS).data != "".join(lines).encode():
+            found.fault("does not say what the manifest says", file=SUMS)
+    except Fault as fault:
+        found.faults.append(fault)
+    return bad
+
+
+def check_signature(folder: Folder, manifest: dict[str, Any], trust: Trust, found: Found) -> None:
+    """Step 4: the seal is signed by its author, who may."""
+    author = manifest["author"]
+    armored = folder.read(SIGNATURE, SMALL).data
+    try:
+        key = trust.check(
+            folder.read(MANIFEST).data,
+            armored,
+            namespace="prereg-seal",
+            principal=author["principal"],
+            roles=("author",),
+            at=moment(manifest["created"], MANIFEST, "/created"),
+        )
+    except Fault as fault:
+        raise fault.at(SIGNATURE) from None
+    found.applied += 1
+    if key != author["key"]:
+        what = f"signed by {key}; the manifest names {author['key']}"
+        found.fault(what, file=MANIFEST, pointer="/author/key")
+    found.notes.append(f"{author['principal']} {key}")

@@ -1,0 +1,155 @@
+"""OpenSSH signatures (SSHSIG): parse the armor, verify with a public key of its own."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass
+
+from audits.fault import Fault
+
+_BEGIN = b"-----BEGIN SSH SIGNATURE-----"
+_END = b"-----END SSH SIGNATURE-----"
+_MAGIC = b"SSHSIG"
+_CURVES = {b"ecdsa-sha2-nistp256": 256, b"ecdsa-sha2-nistp384": 384, b"ecdsa-sha2-nistp521": 521}
+KEY_TYPES = frozenset({"ssh-ed25519", "ssh-rsa", *(name.decode() for name in _CURVES)})
+"""The key types whose signatures can be verified here."""
+
+
+class SignatureFault(Fault):
+    """A signature that is malformed or does not verify."""
+
+
+class _Reader:
+    """Reads SSH wire strings, and nothing past the end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        if count > len(self._data) - self._at:
+            raise SignatureFault("an SSH structure is cut short")
+        part = self._data[self._at : self._at + count]
+        self._at += count
+        return part
+
+    def string(self) -> bytes:
+        return self.take(int.from_bytes(self.take(4), "big"))
+
+    def mpint(self) -> int:
+        raw = self.string()
+        if raw[:1] >= b"\x80" or (len(raw) > 1 and raw[0] == 0 and raw[1] < 0x80):
+            raise SignatureFault("an SSH number is negative or padded")
+        return int.from_bytes(raw, "big")
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            raise SignatureFault("bytes after the end of an SSH structure")
+
+
+def _string(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """A parsed SSHSIG."""
+
+    key: bytes
+    """The signer's public key, in SSH wire form."""
+    namespace: str
+    raw: bytes
+    """The signature proper: algorithm and bytes, in SSH wire form."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The signer's key as OpenSSH prints it."""
+        return fingerprint(self.key)
+
+
+def fingerprint(key: bytes) -> str:
+    """``SHA256:`` and the unpadded base64 of the digest of a public key in wire form."""
+    return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
+
+
+def parse(data: bytes) -> Signature:
+    """Parse an armored signature; only ``sha512`` as the message's hash is taken."""
+    lines = data.split(b"\n")
+    if data.count(b"\r") or len(lines) < 4 or lines[0] != _BEGIN or lines[-2:] != [_END, b""]:
+        raise SignatureFault("not an armored OpenSSH signature")
+    try:
+        blob = base64.b64decode(b"".join(lines[1:-2]), validate=True)
+    except binascii.Error:
+        raise SignatureFault("the armor is not base64") from None
+    reader = _Reader(blob)
+    if reader.take(6) != _MAGIC:
+        raise SignatureFault("the blob is not an SSHSIG")
+    if (version := int.from_bytes(reader.take(4), "big")) != 1:
+        raise SignatureFault(f"SSHSIG version {version} is not known")
+    key, namespace, reserved, algorithm, raw = (reader.string() for _ in range(5))
+    reader.end()
+    if reserved:
+        raise SignatureFault("the reserved field is not empty")
+    if algorithm != b"sha512":
+        raise SignatureFault(f"the message's hash is {algorithm[:16]!r}, not sha512")
+    try:
+        return Signature(key=key, namespace=namespace.decode("ascii"), raw=raw)
+    except UnicodeDecodeError:
+        raise SignatureFault("the namespace is not ASCII") from None
+
+
+def verify(message: bytes, signature: Signature, namespace: str) -> None:
+    """Raise ``SignatureFault`` unless the signature is its key's, over this message in this namespace."""
+    if signature.namespace != namespace:
+        raise SignatureFault(f"the signature's namespace is {signature.namespace!r}, not {namespace!r}")
+    hashed = hashlib.sha512(message).digest()
+    signed = _MAGIC + _string(namespace.encode()) + _string(b"") + _string(b"sha512") + _string(hashed)
+    raw = _Reader(signature.raw)
+    algorithm, value = raw.string(), raw.string()
+    raw.end()
+    if not _verify_raw(signature.key, algorithm, value, signed):
+        raise SignatureFault("the signature does not verify: the signed bytes or the signature were altered")
+
+
+def _verify_raw(key: bytes, algorithm: bytes, value: bytes, signed: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
+    from cryptography.hazmat.primitives.hashes import SHA256, SHA384, SHA512
+
+    reader = _Reader(key)
+    kind = reader.string()
+    try:
+        if kind == b"ssh-ed25519" and algorithm == kind:
+            point = reader.string()
+            reader.end()
+            ed25519.Ed25519PublicKey.from_public_bytes(point).verify(value, signed)
+        elif kind == b"ssh-rsa" and algorithm in (b"rsa-sha2-256", b"rsa-sha2-512"):
+            exponent, modulus = reader.mpint(), reader.mpint()
+            reader.end()
+            if modulus.bit_length() < 2048:
+                raise SignatureFault("an RSA key of fewer than 2048 bits")
+            short = algorithm == b"rsa-sha2-256"
+            public = rsa.RSAPublicNumbers(exponent, modulus).public_key()
+            public.verify(value, signed, padding.PKCS1v15(), SHA256() if short else SHA512())
+        elif kind in _CURVES and algorithm == kind:
+            bits = _CURVES[kind]
+            curves = {256: (ec.SECP256R1(), SHA256()), 384: (ec.SECP384R1(), SHA384())}
+            curve, digest = curves.get(bits, (ec.SECP521R1(), SHA512()))
+            if reader.string() != f"nistp{bits}".encode():
+                raise SignatureFault("an ECDSA key whose curve is not its type's")
+            point = reader.string()
+            reader.end()
+            pair = _Reader(value)
+            r, s = pair.mpint(), pair.mpint()
+            pair.end()
+            elliptic = ec.EllipticCurvePublicKey.from_encoded_point(curve, point)
+            elliptic.verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(digest))
+        else:
+            raise SignatureFault(f"key type {kind[:40]!r} with algorithm {algorithm[:40]!r} is not supported")
+    except InvalidSignature:
+        return False
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise SignatureFault(f"the public key cannot be used: {error}") from None
+    return True
