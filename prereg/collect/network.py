@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from prereg.model.record import Network
 
-# Opening a UDP socket's route sends nothing; it fails exactly when no route exists. The address is reserved for
-# documentation (RFC 5737), so that no host would hear of it in any case.
+# Connecting a UDP socket sends nothing; it fails exactly when no route exists. The address is reserved for
+# documentation (RFC 5737): no host would hear of it in any case.
 _PROBE = """
 import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:

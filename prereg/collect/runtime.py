@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prereg.codec.canonical import digest, dump_file, dumps, loads, loads_machine
+from prereg.codec.canonical import Json, digest, dump_file, loads, loads_machine, value_digest
 from prereg.collect.progress import Progress
 from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
 from prereg.store.files import read_once, write_whole
@@ -43,9 +43,8 @@ class Build:
     @property
     def lock_digest(self) -> str:
         """Digest of everything that decides what gets installed."""
-        return digest(
-            dumps({"lock": digest(self.lock), "python": self.python, "unhashed": list(self.unhashed)})
-        )
+        parts: Json = {"lock": digest(self.lock), "python": self.python, "unhashed": list(self.unhashed)}
+        return value_digest(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +175,8 @@ def interpreter(environment: Path) -> Path:
 def build_environment(name: str | Build, progress: Progress) -> Path:
     """Make the environment of a build, or return the finished one.
 
-    Two builds of one lock at once wait for each other; what a killed build leaves has no marker and is made anew.
-    Raises EngineFailed with the end of the installer's output.
+    Two builds of one lock at once wait for each other; what a killed build leaves has no marker and is made
+    anew. Raises EngineFailed with the end of the installer's output.
     """
     build = load_build(name) if isinstance(name, str) else name
     folder = environment_folder(build)

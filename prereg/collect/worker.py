@@ -9,6 +9,7 @@ import selectors
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -63,10 +64,10 @@ class Worker:
         # If the collector is killed, its workers must not live on: a hung one would do so for ever.
         setpriv = shutil.which("setpriv")
         leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
-        # Isolated like `-I`, except that the variables below (and no others: the environment is made here) count.
+        # Isolated as by `-I`, except that Python's variables count: `environment` makes them, and all others.
         python = [str(launch.python), "-s", "-P", "-B", "-c", _START, str(launch.code)]
         self._process = subprocess.Popen(
-            [*leash, *launch.isolation.prefix, *python],
+            [*launch.isolation.prefix, *leash, *python],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -77,10 +78,12 @@ class Worker:
         )
         self._selector = selectors.DefaultSelector()
         self._pending = bytearray()
+        self._ready: deque[bytes] = deque()
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._number = 0
         self._open = True
+        self._reaping = threading.Lock()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
@@ -119,8 +122,10 @@ class Worker:
         """Send a request and return the value of its `ok`.
 
         Each streamed `request` goes to `on_request`. The worker is killed after `silence` seconds without a
-        line, or when `left()` reaches 0. Raises WorkerRefused for an error reply, WorkerLost for anything else.
+        line, or when `left()` reaches 0. Raises WorkerRefused for an error reply, WorkerLost for all else.
         """
+        if self._ready or self._pending:
+            self._lose(f"spoke out of turn: {_show(self._ready[0] if self._ready else bytes(self._pending))}")
         self._number += 1
         message = {"op": op, "id": self._number, **fields}
         out = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode() + b"\n"
@@ -173,9 +178,10 @@ class Worker:
                     elif key.fd == self._err:
                         self._read_stderr()
                     else:
-                        for line in self._read_stdout(op):
-                            yield line
-                            heard = time.monotonic()
+                        self._read_stdout(op)
+                while self._ready:
+                    yield self._ready.popleft()
+                    heard = time.monotonic()
         finally:
             if writing and self._open:
                 self._selector.unregister(self._in)
@@ -188,7 +194,7 @@ class Worker:
         except OSError:
             self._lose(f"ended before it took the request {op!r}")
 
-    def _read_stdout(self, op: str) -> Iterator[bytes]:
+    def _read_stdout(self, op: str) -> None:
         try:
             data = os.read(self._out, _CHUNK)
         except BlockingIOError:
@@ -203,7 +209,7 @@ class Worker:
             return
         *lines, rest = bytes(self._pending).split(b"\n")
         self._pending = bytearray(rest)
-        yield from (line for line in lines if line.strip())
+        self._ready.extend(line for line in lines if line.strip())
 
     def _read_stderr(self) -> None:
         try:
@@ -225,37 +231,49 @@ class Worker:
 
     def _lose(self, what: str) -> NoReturn:
         """Kill the worker and raise WorkerLost with how it ended and what it said last."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.2)  # one that is ending by itself shall tell its own exit status
-        ended = self._process.poll()
+        ended = self._exits(0.2)  # one that is ending by itself shall tell its own exit status
         self.kill()
         with contextlib.suppress(OSError, KeyError, ValueError):
             self._read_stderr()
-        if ended is not None:
-            what += f"; {_status(ended)}"
         tail = self.stderr_tail()
         self.close()
+        if ended:
+            what += f"; {_status(self._process.returncode)}"
         raise WorkerLost(f"the worker {what}" + (f"; its last words: {tail}" if tail else ""))
 
     def kill(self) -> None:
         """Kill the worker's whole process group. Safe from any thread and any number of times."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        with self._reaping:
+            self._kill_group()
+
+    def _kill_group(self) -> None:
+        # Once the worker is reaped its number may be another process's.
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _exits(self, seconds: float) -> bool:
+        """Whether the worker exits within that time; it stays unreaped."""
+        until = time.monotonic() + seconds
+        while True:
+            if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.005)
 
     def close(self, grace: float = 5.0) -> None:
-        """End the worker, politely if it listens, and reap it."""
+        """End the worker, politely if it listens, with whatever it has started, and reap it."""
         if not self._open:
             return
         self._open = False
-        with contextlib.suppress(OSError):
-            os.write(self._in, b'{"id":0,"op":"close"}\n')
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(grace)
-        self.kill()
-        self._process.wait()
+        self._exits(grace)
+        with self._reaping:
+            self._kill_group()
+            self._process.wait()
         self._selector.close()
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
