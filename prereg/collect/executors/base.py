@@ -1,0 +1,109 @@
+"""What the runner asks of a place where jobs run: workers on this machine now, a cluster later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from prereg.collect.network import Isolation
+from prereg.model.plan import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """What a worker opens before it can draw: one configuration in one build's environment."""
+
+    build: str
+    configuration: Mapping[str, Any]
+    model: Mapping[str, Any] | None
+    prompt: Sequence[int] | None
+
+    @property
+    def name(self) -> str:
+        """The configuration's id."""
+        return str(self.configuration["id"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One shard to be drawn."""
+
+    shard: Shard
+    opening: Opening
+    arm: Mapping[str, Any]
+    """`id`, `role`, `speculation`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A shard's raw replies, one a request, in order and not yet trusted."""
+
+    job: Job
+    replies: list[Any]
+    started: str
+    ended: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A shard that cannot be had: its worker was lost, refused, or ran out of time."""
+
+    job: Job
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What every worker of a run is started from."""
+
+    code: Path
+    """The staged folder that holds `harness/`."""
+    study: Path
+    """The staged study folder: where a study's own command runs."""
+    scratch: Path
+    environments: Mapping[str, Path]
+    """Environment folder of each build."""
+    isolation: Isolation
+    workers: int
+    request_seconds: float
+
+
+class Limits(Protocol):
+    """The ceilings of time. Safe from any thread."""
+
+    def start(self, job: Job) -> None:
+        """The job's clock starts."""
+        ...
+
+    def stop(self, job: Job) -> None:
+        """The job's clock stops."""
+        ...
+
+    def left(self, job: Job) -> float:
+        """Seconds that the job may go on; 0 or less when a ceiling is reached."""
+        ...
+
+
+class Executor(Protocol):
+    """Runs jobs on workers."""
+
+    def run(
+        self,
+        jobs: Sequence[Job],
+        *,
+        limits: Limits,
+        wanted: Callable[[Job], bool],
+        advance: Callable[[int], None],
+    ) -> Iterator[Finished | Failed]:
+        """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
+
+        A job that is not `wanted` when its turn comes is left out. `advance` gets the draws of each finished
+        request (negative for those of a failed job); it is called from any thread. Ends early after `stop`.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Abandon everything in flight. Safe in a signal handler and from any thread."""
+        ...

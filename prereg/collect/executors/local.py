@@ -1,0 +1,215 @@
+"""Workers on this machine: one thread for each, and each thread owns one worker process."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from prereg.collect.executors.base import Failed, Finished, Job, Limits, Opening, Site
+from prereg.collect.runtime import interpreter
+from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
+from prereg.errors import EngineFailed
+
+
+class LocalExecutor:
+    """Runs the jobs of one study on `site.workers` processes."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._stopping = False
+        # SimpleQueue, because its put may be called by a signal handler that interrupted its get.
+        self._results: queue.SimpleQueue[Finished | Failed | BaseException | None] = queue.SimpleQueue()
+        self._live: dict[int, Worker] = {}
+
+    def run(
+        self,
+        jobs: Sequence[Job],
+        *,
+        limits: Limits,
+        wanted: Callable[[Job], bool],
+        advance: Callable[[int], None],
+    ) -> Iterator[Finished | Failed]:
+        """See `Executor.run`."""
+        waiting = _Waiting(jobs, wanted)
+        # A thread that is ahead of the intake waits here, so that finished shards never pile up in memory.
+        room = threading.Semaphore(2 * self._site.workers)
+        count = min(self._site.workers, max(1, len(jobs)))
+        threads = [
+            threading.Thread(
+                target=self._serve, args=(number, waiting, limits, advance, room), name=f"worker-{number}"
+            )
+            for number in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            running = count
+            while running and not self._stopping:
+                result = self._results.get()
+                if result is None:
+                    running -= not self._stopping
+                elif isinstance(result, BaseException):
+                    raise result
+                else:
+                    yield result
+                    room.release()
+        finally:
+            self.stop()
+            for _ in threads:
+                room.release()
+            # A worker that was just starting when `stop` looked is not in its list then; it is now.
+            while any(thread.is_alive() for thread in threads):
+                for worker in list(self._live.values()):
+                    worker.kill()
+                for thread in threads:
+                    thread.join(0.1)
+
+    def stop(self) -> None:
+        """See `Executor.stop`."""
+        self._stopping = True
+        self._results.put(None)
+        for worker in list(self._live.values()):
+            worker.kill()
+
+    def _serve(
+        self,
+        number: int,
+        waiting: _Waiting,
+        limits: Limits,
+        advance: Callable[[int], None],
+        room: threading.Semaphore,
+    ) -> None:
+        seat = _Seat(self._site, number, self._live)
+        try:
+            while not self._stopping:
+                room.acquire()
+                job = None if self._stopping else waiting.take(seat.opened)
+                if job is None:
+                    room.release()
+                    break
+                result = seat.draw(job, limits, advance)
+                if not self._stopping:
+                    self._results.put(result)
+        except BaseException as error:  # noqa: BLE001  (it is raised again where the results are read)
+            self._results.put(error)
+        finally:
+            seat.leave()
+            self._results.put(None)
+
+
+class _Waiting:
+    """The jobs not yet taken, in order; a worker first gets one of the configuration that it has open."""
+
+    def __init__(self, jobs: Sequence[Job], wanted: Callable[[Job], bool]) -> None:
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._queues: dict[int, deque[Job]] = {}
+        for job in jobs:
+            self._queues.setdefault(id(job.opening), deque()).append(job)
+
+    def take(self, opened: Opening | None) -> Job | None:
+        """The next wanted job, or None when there is none left."""
+        with self._lock:
+            for key in [id(opened), *self._queues]:
+                jobs = self._queues.get(key)
+                while jobs:
+                    job = jobs.popleft()
+                    if self._wanted(job):
+                        return job
+            return None
+
+
+class _Seat:
+    """One thread's place: its worker, if it has one, and what that worker has open."""
+
+    def __init__(self, site: Site, number: int, live: dict[int, Worker]) -> None:
+        self._site = site
+        self._number = number
+        self._live = live
+        self._worker: Worker | None = None
+        self.opened: Opening | None = None
+
+    def draw(self, job: Job, limits: Limits, advance: Callable[[int], None]) -> Finished | Failed:
+        """Draw one shard."""
+        replies: list[Any] = []
+        rows = job.shard.rows
+
+        def received(reply: Any) -> None:
+            replies.append(reply)
+            advance(rows)
+
+        started = datetime.now(UTC)
+        limits.start(job)
+        try:
+            worker = self._opened_for(job, limits)
+            worker.call(
+                "draws",
+                arm=job.arm,
+                seeds=[str(seed) for seed in job.shard.seeds()],
+                rows=rows,
+                silence=self._site.request_seconds,
+                left=lambda: limits.left(job),
+                on_request=received,
+            )
+        except (WorkerLost, WorkerRefused) as error:
+            advance(-rows * len(replies))
+            # Whatever state a failed job left in the engine, the next one shall not find it.
+            self.leave(kill=True)
+            return Failed(job=job, reason=_reason(error))
+        finally:
+            limits.stop(job)
+        ended = datetime.now(UTC)
+        return Finished(job=job, replies=replies, started=started.isoformat(), ended=ended.isoformat())
+
+    def _opened_for(self, job: Job, limits: Limits) -> Worker:
+        if self.opened is job.opening and self._worker is not None:
+            return self._worker
+        if self._worker is not None and self.opened is not None and self.opened.build != job.opening.build:
+            self.leave()
+        if self._worker is None:
+            try:
+                self._worker = Worker(self._launch(job.opening.build))
+            except OSError as error:
+                # The host's trouble, not the unit's: no evidence is given up for it.
+                raise EngineFailed(
+                    f"no worker could be started: {error}", next_step="prereg collect DIR"
+                ) from None
+            self._live[self._number] = self._worker
+        self.opened = None
+        self._worker.call(
+            "open",
+            configuration=job.opening.configuration,
+            model=job.opening.model,
+            prompt=job.opening.prompt,
+            cwd=str(self._site.study),
+            left=lambda: limits.left(job),
+        )
+        self.opened = job.opening
+        return self._worker
+
+    def _launch(self, build: str) -> Launch:
+        return Launch(
+            python=interpreter(self._site.environments[build]),
+            code=self._site.code,
+            scratch=self._site.scratch / f"worker-{self._number}",
+            isolation=self._site.isolation,
+        )
+
+    def leave(self, *, kill: bool = False) -> None:
+        """End the worker, if there is one."""
+        worker, self._worker, self.opened = self._worker, None, None
+        self._live.pop(self._number, None)
+        if worker is not None:
+            if kill:
+                worker.kill()
+            worker.close()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, WorkerRefused):
+        return f"the engine refused: {error.message} ({error.code})"
+    return str(error)
