@@ -1,0 +1,1 @@
+"""From authenticated records to decisions, by the sealed rules."""

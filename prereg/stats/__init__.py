@@ -1,0 +1,1 @@
+"""Numbers: exact bounds, the error budget, event membership and power. Pure functions."""

@@ -1,8 +1,8 @@
 """What a design can see, computed exactly before any data (paper §4.2; `prereg check`).
 
 The power is that of one event: the probability that L_on(A) - U_off(A) exceeds the threshold when the event
-has probability p_off in the reference arm and p_on in the test arm and draws are independent within and between
-the arms. D is a maximum over a family, so the power of the whole rule is at least that of any of its events.
+has probability p_off in the reference arm and p_on in the test arm, all draws being independent. D is a
+maximum over a family, so the power of the whole rule is at least that of any of its events.
 Sums over counts leave out less than 3e-14 and carry binomial masses to a relative 1e-8.
 """
 
