@@ -11,9 +11,7 @@ from prereg.cli.app import app
 from prereg.cli.output import AsJson, emit, say
 
 
-@app.command(
-    epilog="Example: prereg draft studies/peeking --template two-arm --author 'Ada' --principal ada@example.org"
-)
+@app.command(epilog="Example: prereg draft studies/peeking --template two-arm --principal ada@example.org")
 def draft(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="The new study's folder; its name is the id.")

@@ -1,0 +1,110 @@
+"""`prereg check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prereg.cli.app import app
+from prereg.cli.output import AsJson, StudyDir, emit, number, say, table
+from prereg.errors import UsageError
+
+if TYPE_CHECKING:
+    from prereg.draft.lint import CheckReport
+    from prereg.store.layout import StudyPaths
+
+
+@app.command(epilog="Example: prereg check studies/mine --json")
+def check(folder: StudyDir, as_json: AsJson = False) -> None:
+    """Schema, references, seeds, alpha, reachable verdicts, power and cost. Changes nothing."""
+    from prereg.store.layout import study_paths
+
+    paths = study_paths(folder)
+    report = run_check(paths)
+    if as_json:
+        emit(as_value(report))
+    else:
+        show(report)
+    require_ok(report, str(folder))
+
+
+def run_check(paths: StudyPaths) -> CheckReport:
+    """`check_study` with the rates of the builds that are installed."""
+    from prereg.collect.runtime import build_names, load_build
+    from prereg.draft.lint import check_study
+    from prereg.store.harness import harness_digest
+
+    rates = {name: load_build(name).requests_per_second for name in build_names()}
+    return check_study(paths, rates=rates, harness_sha256=harness_digest())
+
+
+def require_ok(report: CheckReport, folder: str) -> None:
+    """Raise UsageError (exit code 2) if the study may not be sealed."""
+    errors = [f for f in report.findings if f.severity == "error"]
+    if errors:
+        first = errors[0]
+        raise UsageError(
+            f"{len(errors)} error{'s' * (len(errors) > 1)} to mend; the first: {first.what}",
+            where=f"{folder}/{first.where}",
+            next_step=first.next_step or f"mend them, then prereg check {folder}",
+        )
+
+
+def as_value(report: CheckReport) -> dict[str, Any]:
+    """The report as JSON."""
+    from prereg.codec.convert import to_json
+
+    return {
+        "ok": report.ok,
+        "findings": to_json(report.findings),
+        "alpha": to_json(report.spent),
+        "power": to_json(report.power),
+        "reach": to_json(report.reach),
+        "cost": to_json(report.cost),
+        "core_seconds": report.core_seconds,
+    }
+
+
+def show(report: CheckReport) -> None:
+    """The report for people."""
+    if report.spent:
+        table(
+            "Alpha spent",
+            ("configuration", "bounds B", "level of each", "alpha"),
+            [(s.configuration, number(s.B), f"{s.level:.2e}", number(s.alpha)) for s in report.spent],
+        )
+        table(
+            "What could be seen",
+            ("configuration", "base rate", "smallest gap", "power at plan", "smallest witness"),
+            [
+                (
+                    row.configuration,
+                    number(row.base_rate),
+                    number(row.detectable_gap),
+                    number(row.power_at_planned_gap),
+                    number(row.detectable_witness),
+                )
+                for row in report.power
+            ],
+        )
+        table(
+            "Cost",
+            ("configuration", "arm", "draws", "requests", "core seconds"),
+            [
+                (c.configuration, c.arm, number(c.draws), number(c.requests), _seconds(c.core_seconds))
+                for c in report.cost
+            ],
+        )
+    if report.findings:
+        table(
+            "Findings",
+            ("", "what", "where", "next"),
+            [(f.severity, f.what, f.where, f.next_step) for f in report.findings],
+        )
+    total = report.core_seconds
+    if total is not None and report.cost:
+        say(f"About {_seconds(total)} s of one core in all.")
+    say("The study may be sealed." if report.ok else "The study may not be sealed yet.")
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.0f}"

@@ -1,0 +1,251 @@
+"""`prereg check`: everything that can be known about a study before it has data. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from prereg.codec.overlap import Span, overlaps
+from prereg.codec.study_files import AUTHORED, BLANK, parse_study
+from prereg.draft.scaffold import sibling_seeds
+from prereg.errors import PreregError
+from prereg.model.study import Configuration, Seeds, Study
+from prereg.stats.budget import budget_of
+from prereg.stats.power import PowerRow, Reach, power_table, reach_table
+from prereg.store.files import read_once
+from prereg.store.layout import StudyPaths
+
+Severity = Literal["error", "warning"]
+
+FILLED_PRINCIPAL = "fill-principal"
+"""What the templates have where the author's principal belongs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that `check` has to say."""
+
+    severity: Severity
+    what: str
+    where: str
+    next_step: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """The part of alpha that one configuration spends."""
+
+    configuration: str
+    B: int
+    level: float
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What one arm of a configuration will take."""
+
+    configuration: str
+    arm: str
+    draws: int
+    requests: int
+    core_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """All of `prereg check`; `study` is None when the files do not even parse."""
+
+    study: Study | None
+    findings: tuple[Finding, ...]
+    spent: tuple[Spent, ...] = ()
+    power: tuple[PowerRow, ...] = ()
+    reach: tuple[Reach, ...] = ()
+    cost: tuple[CostRow, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the study may be sealed."""
+        return not any(f.severity == "error" for f in self.findings)
+
+    @property
+    def core_seconds(self) -> float | None:
+        """Seconds of one core for the whole collection, if every rate is known."""
+        known = [row.core_seconds for row in self.cost]
+        return None if None in known else sum(s for s in known if s is not None)
+
+
+Rates = Mapping[str, Mapping[str, float]]
+"""Requests a second on one core: build, then role of the arm."""
+
+
+def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> CheckReport:
+    """Check everything that `seal` relies on; never raises for what is wrong with the study itself."""
+    files = {}
+    findings: list[Finding] = []
+    for name in AUTHORED:
+        try:
+            files[name] = read_once(paths.root / name)
+        except PreregError as error:
+            remedy = f"prereg events {paths.root}" if name == "events.json" else None
+            findings.append(_found(error, name, remedy))
+    findings += blanks({**files, **_notes(paths)})
+    if len(files) < len(AUTHORED):
+        return CheckReport(study=None, findings=tuple(findings))
+    try:
+        study = parse_study(files)
+    except PreregError as error:
+        return CheckReport(study=None, findings=(*findings, _found(error, "protocol.json")))
+    findings += _names(study, paths)
+    findings += _seed_findings(study, paths.studies)
+    findings += _oracle_findings(study, harness_sha256)
+    reach, power = tuple(reach_table(study)), tuple(power_table(study))
+    findings += _reach_findings(study, reach)
+    findings += _power_findings(study, power)
+    return CheckReport(
+        study=study,
+        findings=tuple(findings),
+        spent=tuple(_spent(study)),
+        power=power,
+        reach=reach,
+        cost=tuple(_cost(study, rates)),
+    )
+
+
+def blanks(files: Mapping[str, bytes]) -> list[Finding]:
+    """Every blank that the template marked and nobody has filled, with its line."""
+    out = []
+    for name, data in files.items():
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if BLANK in line or f'"{FILLED_PRINCIPAL}"' in line:
+                out.append(
+                    Finding(
+                        severity="error",
+                        what="a blank to fill",
+                        where=f"{name}:{number}",
+                        next_step=line.strip(),
+                    )
+                )
+    return out
+
+
+def _notes(paths: StudyPaths) -> dict[str, bytes]:
+    try:
+        return {"NOTES.md": read_once(paths.root / "NOTES.md")}
+    except PreregError:
+        return {}
+
+
+def _found(error: PreregError, where: str, remedy: str | None = None) -> Finding:
+    return Finding(
+        severity="error", what=error.what, where=error.where or where, next_step=remedy or error.next_step
+    )
+
+
+def _names(study: Study, paths: StudyPaths) -> Iterator[Finding]:
+    if study.protocol.study != paths.name:
+        yield Finding(
+            severity="error",
+            what=f"the study calls itself {study.protocol.study!r}, its folder {paths.name!r}",
+            where="protocol.json#/study",
+            next_step="rename one of them",
+        )
+
+
+def reserved(seeds: Seeds) -> list[Span]:
+    """The blocks of a study as spans."""
+    return [Span(study=seeds.study, block=b.id, first=b.start, end=b.stop) for b in seeds.blocks]
+
+
+def _seed_findings(study: Study, studies: Path) -> Iterator[Finding]:
+    try:
+        others = [s for s in sibling_seeds(studies) if s.study != study.protocol.study]
+    except PreregError as error:
+        yield _found(error, "seeds.json")
+        return
+    own = overlaps(reserved(study.seeds), within=True)
+    across = overlaps([span for seeds in (study.seeds, *others) for span in reserved(seeds)])
+    for overlap in own + [o for o in across if study.protocol.study in (o.study_a, o.study_b)]:
+        yield Finding(
+            severity="error", what=str(overlap), where="seeds.json#/blocks", next_step="prereg seeds check"
+        )
+
+
+def _oracle_findings(study: Study, harness_sha256: str) -> Iterator[Finding]:
+    bound = study.events.harness_sha256
+    needs = study.protocol.decision.rule == "channel-S"
+    if needs and bound != harness_sha256:
+        yield Finding(
+            severity="error",
+            what="the reference laws were enumerated by another harness than this one",
+            where="events.json#/harness_sha256",
+            next_step="prereg events DIR",
+        )
+
+
+def _reach_findings(study: Study, rows: Iterable[Reach]) -> Iterator[Finding]:
+    for i, row in enumerate(rows):
+        name, at = row.configuration, f"protocol.json#/configurations/{i}"
+        if row.rejection == "none":
+            what = f"{name}: no data could reject; the largest D possible is {row.largest_gap:.4f}"
+            remedy = "more draws, fewer events, or a predicate"
+            yield Finding(severity="error", what=what, where=at, next_step=remedy)
+        if not row.exercised:
+            what = f"{name}: nothing would be proposed: no drafter, or an arm without speculation"
+            yield Finding(severity="error", what=what, where=at)
+        if not row.acceptance:
+            what = (
+                f"{name}: even arms that agree would not be accepted (D {row.expected_gap:.4f}, "
+                f"{row.expected_violations} violations expected in the reference arm)"
+            )
+            yield Finding(severity="error", what=what, where=at)
+
+
+def _power_findings(study: Study, rows: Iterable[PowerRow]) -> Iterator[Finding]:
+    at = "protocol.json#/power"
+    weak: dict[str, PowerRow] = {}
+    for row in rows:
+        power = row.power_at_planned_gap
+        if power is not None and power < row.target:
+            worst = weak.get(row.configuration)
+            if worst is None or power < (worst.power_at_planned_gap or 0):
+                weak[row.configuration] = row
+    for name, row in weak.items():
+        what = (
+            f"{name}: a gap of {row.planned_gap} on an event of base rate {row.base_rate:.3g} would be seen "
+            f"with probability {row.power_at_planned_gap:.2f}, below the {row.target} aimed at"
+        )
+        remedy = "more draws, or a larger gap of interest"
+        yield Finding(severity="warning", what=what, where=at, next_step=remedy)
+    for row in {r.configuration: r for r in rows}.values():
+        if row.witness_power is not None and row.witness_power < row.target:
+            what = (
+                f"{row.configuration}: a witness of mass {row.planned_witness} would be seen "
+                f"with probability {row.witness_power:.2f}"
+            )
+            yield Finding(severity="warning", what=what, where=at, next_step="more draws of the test arm")
+
+
+def _spent(study: Study) -> Iterator[Spent]:
+    for configuration in study.protocol.configurations:
+        budget = budget_of(study, configuration.id)
+        yield Spent(
+            configuration=configuration.id, B=budget.B, level=budget.level, alpha=budget.B * budget.level
+        )
+
+
+def _cost(study: Study, rates: Rates) -> Iterator[CostRow]:
+    by_id: dict[str, Configuration] = {c.id: c for c in study.protocol.configurations}
+    arms = {a.id: a for a in study.protocol.arms}
+    for unit in study.protocol.units():
+        sampling = study.protocol.sampling[unit.arm]
+        rate = rates.get(by_id[unit.configuration].build, {}).get(arms[unit.arm].role)
+        yield CostRow(
+            configuration=unit.configuration,
+            arm=unit.arm,
+            draws=sampling.draws,
+            requests=sampling.requests,
+            core_seconds=None if not rate else sampling.requests / rate,
+        )
