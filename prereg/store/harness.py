@@ -16,16 +16,14 @@ from prereg.store.layout import distribution_root, harness_root
 def harness_files(root: Path | None = None) -> dict[str, bytes]:
     """Every .py file of the harness outside `builds/`, by its path below `harness/`."""
     root = harness_root() if root is None else root
-    return {
-        name: read_once(root / name) for name in _names(root, ".py") if not name.startswith("builds/")
-    }
+    return {name: read_once(root / name) for name in _names(root, ".py") if not name.startswith("builds/")}
 
 
 def harness_digest(files: Mapping[str, bytes] | None = None) -> str:
     """The digest of the harness code, as `events.json` names it.
 
-    SHA-256 over one `<path>\\0<sha256>\\n` for each .py file of the harness outside `builds/`, sorted by path;
-    paths are relative to the harness folder. Without `files` it is that of this installation.
+    SHA-256 over one `<path>\\0<sha256>\\n` for each .py file of the harness outside `builds/`, sorted by
+    path; paths are relative to the harness folder. Without `files` it is that of this installation.
     """
     files = harness_files() if files is None else files
     lines = (f"{name}\0{sha256(files[name]).hexdigest()}\n" for name in sorted(files))
@@ -44,7 +42,9 @@ def sealed_code(builds: Iterable[str]) -> dict[str, bytes]:
         folder = root / "builds" / build
         if not folder.is_dir():
             raise UsageError(
-                f"there is no engine build {build!r}", where="protocol.json#/configurations", next_step="prereg build"
+                f"there is no engine build {build!r}",
+                where="protocol.json#/configurations",
+                next_step="prereg build",
             )
         for name in _names(folder, ""):
             files[f"harness/builds/{build}/{name}"] = read_once(folder / name)

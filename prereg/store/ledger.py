@@ -35,9 +35,9 @@ class TornTail(LedgerFault):
 def read_ledger(data: bytes, *, where: str = NAME) -> tuple[Entry, ...]:
     """Parse a whole ledger and check it as a chain.
 
-    Raises LedgerFault, with the line's number in `where`, for the first line that is torn, not canonical, not of
-    its schema, out of sequence, earlier than the line before, wrong in its body's digest, not bound to the
-    line before, or not allowed where it stands.
+    Raises LedgerFault, with the line's number in `where`, for the first line that is torn, not canonical,
+    not of its schema, out of sequence, earlier than the line before, wrong in its body's digest, not bound to
+    the line before, or not allowed where it stands.
     """
     if not data:
         raise LedgerFault("is empty", where=where)
@@ -209,19 +209,34 @@ class LedgerWriter:
         self._head = digest(line)
         return entry
 
+    def _refuse_signed_tail(self) -> None:
+        """A line that the signed head covers was once whole: no crash in an append cuts that off."""
+        try:
+            head = loads(read_once(self.paths.head), where=self.paths.head.name)
+        except EvidenceIncomplete:
+            return
+        seq = head.get("seq") if isinstance(head, dict) else None
+        if not isinstance(seq, int) or seq > len(self.entries):
+            raise LedgerFault(
+                f"the file ends inside line {len(self.entries) + 1}, but the head names entry {seq}",
+                where=str(self.paths.ledger),
+                next_step="git log -p -- " + NAME,
+            )
+
     def _load(self, data: bytes) -> None:
         try:
             self.entries = list(read_ledger(data))
         except TornTail:
             keep = data.rfind(b"\n") + 1
             self.entries = list(read_ledger(data[:keep]))
+            self._refuse_signed_tail()
             if os.fstat(self._fd).st_size != len(data):
                 raise LedgerFault("was changed while it was read", where=str(self.paths.ledger)) from None
             os.ftruncate(self._fd, keep)
             os.fsync(self._fd)
             self.note = (
-                f"{NAME}: the last line ({len(data) - keep} bytes, no newline) was cut off in the middle of a "
-                "write and has been removed"
+                f"{NAME}: the last line ({len(data) - keep} bytes, no newline) was cut off in the middle of "
+                "a write and has been removed"
             )
             data = data[:keep]
         self._size = len(data)
@@ -284,13 +299,17 @@ def _check_place(entries: Sequence[Entry], entry: Entry, prev: str, where: str) 
 
 @functools.cache
 def _validators() -> dict[str, Any]:
-    """One validator a type: a line is held against its own type's schema, so that the fault is the line's own."""
+    """One validator a type: held against its own type's schema, a line's fault is its own."""
     import jsonschema
 
-    schema = loads((schema_folder() / "ledger-entry.schema.json").read_bytes(), where="ledger-entry.schema.json")
+    schema = loads(
+        (schema_folder() / "ledger-entry.schema.json").read_bytes(), where="ledger-entry.schema.json"
+    )
     assert isinstance(schema, dict)
     return {
-        branch["properties"]["type"]["const"]: jsonschema.Draft202012Validator({**branch, "$defs": schema["$defs"]})
+        branch["properties"]["type"]["const"]: jsonschema.Draft202012Validator(
+            {**branch, "$defs": schema["$defs"]}
+        )
         for branch in schema["oneOf"]
     }
 

@@ -1,8 +1,8 @@
 """The git repository around a study: what was committed, when, and in what order.
 
 GitPython runs the git program; it is imported by the first call and not by importing this module. Every call
-gets a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end conversion,
-no filters. What is committed is therefore what lies on disk, byte for byte.
+gets a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end
+conversion, no filters. What is committed is therefore what lies on disk, byte for byte.
 """
 
 from __future__ import annotations
@@ -127,9 +127,8 @@ class Repo:
 
     def dirty_paths(self, under: Path) -> list[str]:
         """Tracked files under `under` whose content differs from HEAD: modified, staged or removed."""
-        out = self._text(
-            ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--", *self._specs([under])]
-        )
+        options = ["--porcelain", "-z", "--no-renames", "--untracked-files=no"]
+        out = self._text(["status", *options, "--", *self._specs([under])])
         return [line[3:] for line in _zero(out)]
 
     def tracked(self, under: Path) -> set[str]:
