@@ -22,6 +22,7 @@ from prereg.store.files import read_once, write_whole
 from prereg.store.layout import harness_root
 
 MARKER = "built.json"
+_ROLES = {"off": "reference", "on": "test"}
 _TAIL = 25
 
 
@@ -70,7 +71,7 @@ def parse_build(name: str, spec: bytes, lock: bytes, *, where: str) -> Build:
             name=str(value["name"]),
             adapter=str(value["adapter"]),
             python=str(value["python"]),
-            requests_per_second={str(k): float(v) for k, v in value["requests_per_second"].items()},
+            requests_per_second={_ROLES.get(k, k): float(v) for k, v in value["requests_per_second"].items()},
             unhashed=tuple(str(r) for r in value["unhashed"]),
             lock=lock,
         )

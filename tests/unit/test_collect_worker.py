@@ -199,7 +199,8 @@ def test_the_network_is_cut_where_it_is_said_to_be(fake: MakeWorker) -> None:
         return
     body = (
         "import socket\nask()\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-        "try:\n    s.connect(('192.0.2.1', 9)); r = 'a route'\nexcept OSError: r = 'none'\nsay({'id': 1, 'ok': r})"
+        "try:\n    s.connect(('192.0.2.1', 9)); r = 'a route'\nexcept OSError: r = 'none'\n"
+        "say({'id': 1, 'ok': r})"
     )
     with fake(body, found) as worker:
         assert worker.call("x") == "none"
