@@ -30,18 +30,19 @@ class Reply:
 class Session:
     """One worker, run by the interpreter `python` from the harness under `root`.
 
-    `prelude` is Python code that runs in the worker before it starts to serve.
+    `prelude` is Python code that runs in the worker before it starts to serve, `pass_fds` the descriptors that
+    it inherits besides the standard ones.
     """
 
     __slots__ = ("_number", "process")
 
-    def __init__(self, python: str, root: Path = ROOT, prelude: str = "") -> None:
+    def __init__(self, python: str, root: Path = ROOT, prelude: str = "", pass_fds: tuple[int, ...] = ()) -> None:
         code = (
             f"import sys; sys.path.insert(0, {str(root)!r})\n{prelude}\n"
             "from harness.worker import main; raise SystemExit(main())"
         )
         self.process = subprocess.Popen(
-            [python, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [python, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=pass_fds
         )
         self._number = 0
 

@@ -1,0 +1,179 @@
+"""What every adapter promises, one suite for all. Each engine brings a case; see `harness/builds/README.md`."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.bench import FEATURES, MODEL, PROMPT, configuration
+from harness.session import Session
+from harness.wire import JobError
+
+OFF = {"id": "off", "role": "reference", "speculation": False}
+ON = {"id": "on", "role": "test", "speculation": True}
+ZERO = {"proposals": 0, "verifications": 0, "accepted": 0}
+
+SCRIPT = """
+import json, random, sys
+arm, seed, rows = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+source = random.Random(f"{arm} {seed}")
+for _ in range(rows):
+    print(json.dumps({"value": source.randrange(5)}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One adapter with two configurations to open."""
+
+    python: str
+    first: dict[str, Any]
+    second: dict[str, Any]
+    refused: dict[str, Any]
+    code: str
+    rows: dict[str, int]
+    """Rows a request can have, by arm."""
+    law: bool
+
+
+def hf_python() -> str:
+    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
+    given = os.environ.get("PREREG_HF_PYTHON")
+    if not given:
+        from prereg.collect.runtime import environment_of, interpreter
+
+        given = str(interpreter(environment_of("hf-5.17.0")))
+    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
+    return given
+
+
+def command_case(folder: Path) -> Case:
+    (folder / "experiment.py").write_text(SCRIPT)
+    command = ["{python}", "experiment.py", "{arm}", "{seed}", "{rows}"]
+    fields = {"model": None, "prompt": None, "cwd": str(folder)}
+    return Case(
+        python=sys.executable,
+        first={"configuration": {"adapter": "command", "command": command}, **fields},
+        second={"configuration": {"adapter": "command", "command": [*command[:3], "7", "{rows}"]}, **fields},
+        refused={"configuration": {"adapter": "command", "command": []}, **fields},
+        code="bad-request",
+        rows={"off": 3, "on": 2},
+        law=False,
+    )
+
+
+def hf_case() -> Case:
+    fields = {"model": MODEL, "prompt": PROMPT, "cwd": None}
+    return Case(
+        python=hf_python(),
+        first={"configuration": configuration(FEATURES["synthid"]), **fields},
+        second={"configuration": configuration(FEATURES["guidance"]), **fields},
+        refused={"configuration": configuration({"num_beams": 2}), **fields},
+        code="unsupported",
+        rows={"off": 16, "on": 1},
+        law=True,
+    )
+
+
+@pytest.fixture(scope="module", params=["command", pytest.param("hf", marks=pytest.mark.engines)])
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return hf_case() if request.param == "hf" else command_case(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture
+def session(case: Case) -> Iterator[Session]:
+    with Session(case.python) as session:
+        session.ask("open", **case.first)
+        yield session
+
+
+def draws(session: Session, case: Case, arm: dict[str, Any], seeds: range | list[int]) -> dict[str, Any]:
+    """Draws by seed, each as JSON text."""
+    reply = session.ask("draws", arm=arm, seeds=[str(seed) for seed in seeds], rows=case.rows[arm["id"]])
+    return {request["seed"]: json.dumps(request["draws"]) for request in reply.requests}
+
+
+@pytest.mark.parametrize("arm", [OFF, ON], ids=["off", "on"])
+def test_every_draw_has_an_outcome_of_a_known_form_and_its_counters(
+    session: Session, case: Case, arm: dict[str, Any]
+) -> None:
+    for text in draws(session, case, arm, range(20)).values():
+        rows = json.loads(text)
+        assert len(rows) == case.rows[arm["id"]]
+        for draw in rows:
+            assert sorted(draw) == ["counters", "outcome"]
+            assert sorted(draw["outcome"]) in (["finish", "tokens"], ["value"])
+            assert draw["counters"].keys() == ZERO.keys()
+            assert all(isinstance(count, int) and count >= 0 for count in draw["counters"].values())
+            assert draw["counters"]["accepted"] <= draw["counters"]["proposals"]
+            assert draw["counters"]["verifications"] <= draw["counters"]["proposals"]
+            if arm is OFF:
+                assert draw["counters"] == ZERO
+
+
+@pytest.mark.parametrize("arm", [OFF, ON], ids=["off", "on"])
+def test_a_draw_depends_on_its_seed_alone(session: Session, case: Case, arm: dict[str, Any]) -> None:
+    """Not on what was drawn before, in which arm, under which configuration, or in which process."""
+    seeds = range(100, 112)
+    expected = draws(session, case, arm, seeds)
+    assert len(set(expected.values())) > 1, "every seed draws the same"
+    assert draws(session, case, arm, list(reversed(seeds))) == expected
+    draws(session, case, ON if arm is OFF else OFF, range(5))
+    assert draws(session, case, arm, seeds) == expected
+    session.ask("open", **case.second)
+    assert draws(session, case, arm, seeds) != expected
+    session.ask("open", **case.first)
+    assert draws(session, case, arm, seeds) == expected
+    with Session(case.python) as other:
+        other.ask("open", **case.first)
+        assert draws(other, case, arm, [111, 100, 105]) == {
+            seed: expected[seed] for seed in ("111", "100", "105")
+        }
+
+
+def test_the_largest_seed_is_a_seed(session: Session, case: Case) -> None:
+    for arm in (OFF, ON):
+        assert len(draws(session, case, arm, [2**64 - 1, 0])) == 2
+
+
+def test_a_refused_configuration_leaves_nothing_open_and_harms_nothing(session: Session, case: Case) -> None:
+    expected = draws(session, case, ON, range(3))
+    with pytest.raises(JobError) as caught:
+        session.ask("open", **case.refused)
+    assert caught.value.code == case.code
+    with pytest.raises(JobError, match="no configuration is open"):
+        draws(session, case, ON, range(3))
+    session.ask("open", **case.first)
+    assert draws(session, case, ON, range(3)) == expected
+
+
+def test_the_law_is_a_law_or_there_is_none(session: Session, case: Case) -> None:
+    if not case.law:
+        with pytest.raises(JobError) as caught:
+            session.ask("law")
+        assert caught.value.code == "unsupported"
+        return
+    fast, slow = session.ask("law").ok["law"], session.ask("law", naive=True).ok["law"]
+    assert [entry["outcome"] for entry in fast] == [entry["outcome"] for entry in slow]
+    assert all(math.isclose(a["p"], b["p"], abs_tol=1e-9) for a, b in zip(fast, slow, strict=True))
+    assert math.isclose(math.fsum(entry["p"] for entry in fast), 1.0, abs_tol=1e-9)
+    assert all(entry["p"] > 0 for entry in fast)
+    texts = [json.dumps(entry["outcome"], sort_keys=True, separators=(",", ":")) for entry in fast]
+    assert texts == sorted(set(texts))
+
+
+def test_asking_for_the_law_leaves_the_draws_as_they_were(session: Session, case: Case) -> None:
+    if not case.law:
+        pytest.skip("this adapter has no law")
+    expected = [draws(session, case, arm, range(6)) for arm in (OFF, ON)]
+    session.ask("law")
+    session.ask("law", naive=True)
+    assert [draws(session, case, arm, range(6)) for arm in (OFF, ON)] == expected
