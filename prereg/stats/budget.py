@@ -36,6 +36,11 @@ def level_of(alpha: float, m: int, B: int) -> float:
     return alpha / (m * B)
 
 
+def unions_of(categories: int) -> int:
+    """Events that bound every union of categories: nonempty, one of each complementary pair (Supplement D)."""
+    return int(2 ** (categories - 1)) - 1
+
+
 def budget_of(study: Study, configuration: str) -> Budget:
     """The budget of one configuration of a study. Raises KeyError if there is no such configuration."""
     B = bounds_of(study.events.configurations[configuration])

@@ -1,0 +1,88 @@
+"""The indexed membership equals the definition, outcome by outcome and event by event."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prereg.codec.canonical import dumps
+from prereg.codec.convert import to_json
+from prereg.model import law
+from prereg.model.law import Crashed, Decoded, Event, Mass, Outcome, Predicate, Valued
+from prereg.stats.membership import Membership, breaks, contains, key
+
+TOKENS = st.lists(st.integers(0, 3), max_size=5).map(tuple)
+FINISH = st.sampled_from([None, "stop", "length"])
+SCALARS = st.sampled_from([0, 1, 2, 1.5, -1, True, False, "1", "true", "a", 0.1])
+OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
+    st.builds(Decoded, tokens=TOKENS, finish=FINISH),
+    st.builds(Crashed, crash=st.sampled_from(["ValueError", "KeyError"])),
+    st.builds(Valued, value=SCALARS),
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(law.OutcomeEvent, id=st.just("e"), outcome=OUTCOMES),
+    st.builds(law.OtherEvent, id=st.just("e")),
+    st.builds(law.PrefixEvent, id=st.just("e"), tokens=TOKENS),
+    st.builds(law.LengthEvent, id=st.just("e"), equals=st.integers(0, 5)),
+    st.builds(law.LongerEvent, id=st.just("e"), than=st.integers(0, 5)),
+    st.builds(law.FinishEvent, id=st.just("e"), equals=FINISH),
+    st.builds(law.CrashEvent, id=st.just("e")),
+    st.builds(law.ViolationEvent, id=st.just("e")),
+    st.builds(
+        law.SetEvent,
+        id=st.just("e"),
+        outcomes=st.lists(OUTCOMES, max_size=4).map(tuple),
+        hypothesis=st.none(),
+    ),
+    st.builds(law.ValueEvent, id=st.just("e"), equals=SCALARS),
+    st.builds(law.AtLeastEvent, id=st.just("e"), value=st.sampled_from([-1.0, 0.0, 1.0, 1.5, 2.0])),
+)
+RULES = st.one_of(
+    st.builds(law.MaxTokens, n=st.integers(0, 5)),
+    st.builds(law.NoEarlyEnd, n=st.integers(0, 5), end=TOKENS),
+    st.builds(law.NothingAfter, pattern=TOKENS.filter(bool), context=TOKENS),
+    st.builds(law.AllowedTokens, tokens=TOKENS),
+)
+PREDICATES = st.lists(
+    st.builds(Predicate, id=st.sampled_from("pq"), statement=st.just("s"), source=st.just("-"), rule=RULES),
+    max_size=2,
+)
+
+
+@given(st.lists(EVENTS, min_size=1, max_size=12), PREDICATES, st.lists(OUTCOMES, max_size=8))
+def test_the_index_says_what_the_definition_says(
+    events: list[Event], predicates: list[Predicate], outcomes: list[Outcome]
+) -> None:
+    index = Membership(events, predicates)
+    for outcome in outcomes:
+        slow = [i for i, e in enumerate(events) if contains(e, outcome, events, predicates)]
+        assert sorted(index.of(outcome)) == slow
+    weighted = [(o, i + 1) for i, o in enumerate(outcomes)]
+    assert index.totals(weighted) == [
+        sum(w for o, w in weighted if contains(e, o, events, predicates)) for e in events
+    ]
+    reference = [Mass(outcome=o, p=0.1 * (i + 1)) for i, o in enumerate(outcomes)]
+    assert index.probabilities(reference) == [
+        math.fsum(m.p for m in reference if contains(e, m.outcome, events, predicates)) for e in events
+    ]
+
+
+@given(OUTCOMES, OUTCOMES)
+def test_keys_are_equal_exactly_where_canonical_json_is(one: Outcome, two: Outcome) -> None:
+    assert (key(one) == key(two)) == (dumps(to_json(one)) == dumps(to_json(two)))
+    if key(one) == key(two):
+        assert hash(key(one)) == hash(key(two))
+
+
+@given(TOKENS, TOKENS.filter(bool), TOKENS)
+def test_nothing_after_by_its_words(
+    tokens: tuple[int, ...], pattern: tuple[int, ...], context: tuple[int, ...]
+) -> None:
+    """Some occurrence of the pattern ends inside the tokens before their last position."""
+    text = context + tokens
+    ends = [at + len(pattern) - 1 for at in range(len(text)) if text[at : at + len(pattern)] == pattern]
+    expected = any(len(context) <= end < len(text) - 1 for end in ends)
+    outcome = Decoded(tokens=tokens, finish=None)
+    assert breaks(outcome, law.NothingAfter(pattern=pattern, context=context)) == expected
