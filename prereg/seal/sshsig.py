@@ -1,7 +1,7 @@
 """OpenSSH signatures (SSHSIG), so that `ssh-keygen -Y` signs and checks the same files.
 
 The format is OpenSSH's PROTOCOL.sshsig: a blob that carries the public key, a namespace and a signature over
-the namespace and the SHA-512 of the message, in 70-column base64 between two marker lines. Only the one spelling
+the namespace and the SHA-512 of the message, in 70-column base64 between two marker lines. Only one spelling
 of that armor is accepted: no byte of a signature file can be changed and leave it valid.
 """
 
@@ -106,7 +106,7 @@ def parse(armored: bytes, *, where: str) -> SshSignature:
 def verify(armored: bytes, message: bytes, *, namespace: str, where: str) -> SshSignature:
     """Check that `armored` signs `message` in `namespace`; the key in it is still to be trusted.
 
-    Raises BadSignature otherwise. Ed25519, RSA (2048 bits and more, SHA-2) and the NIST curves are understood.
+    Raises BadSignature otherwise. Ed25519, RSA (2048 bits and more, SHA-2) and the NIST curves are known.
     """
     found = parse(armored, where=where)
     if found.namespace != namespace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -108,14 +107,9 @@ def _signer(line: str, number: int, where: str) -> AllowedSigner:
 
 def _words(line: str, where: str) -> list[str]:
     """Split at blanks outside double quotes, quotes kept."""
-    try:
-        lexer = shlex.shlex(line, posix=False)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        lexer.quotes = '"'
-        words = list(lexer)
-    except ValueError as error:
-        raise UsageError(f"cannot be read: {error}", where=where) from None
+    words = re.findall(r'(?:[^\s"]|"[^"]*")+', line)
+    if line.count('"') % 2:
+        raise UsageError("a quotation mark is not closed", where=where)
     if len(words) < 3:
         raise UsageError("is not `principals [options] type key`", where=where)
     return words

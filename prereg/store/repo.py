@@ -216,8 +216,9 @@ class Repo:
         arguments = ["commit-tree", tree, *(["-p", old] if old else [])]
         made = self._text(arguments, stdin=body.encode(), env=identity).strip()
         subject = message.splitlines()[0]
-        self._retry(["update-ref", "-m", f"commit: {subject}", "HEAD", made, old or "0" * len(made)])
+        # The reference last: whatever fails before it leaves no commit behind.
         self._retry(["update-index", "-z", "--index-info"], stdin=lines)
+        self._retry(["update-ref", "-m", f"commit: {subject}", "HEAD", made, old or "0" * len(made)])
         return made
 
     def annotate(self, name: str, commit: str, message: str, *, principal: str) -> None:

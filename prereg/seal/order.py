@@ -1,0 +1,54 @@
+"""The order proof by git history: seal first, records after, the ledger only growing (section 5)."""
+
+from __future__ import annotations
+
+from prereg.errors import VerificationFailed
+from prereg.store.layout import StudyPaths
+from prereg.store.repo import Repo
+
+
+def check_order(paths: StudyPaths, *, manifest: bytes, ledger: bytes) -> tuple[int, str]:
+    """Check the history of HEAD; returns how many commits were looked at and the seal's commit.
+
+    Raises VerificationFailed if the present manifest was never committed, if a commit that touches records/
+    does not come after it, or if a committed ledger is no byte prefix of the present one; WrongState outside
+    a repository or in one whose history is cut.
+    """
+    repo = Repo.find(paths.root)
+    repo.refuse_partial_history()
+    sealed = seal_commit(repo, paths, manifest)
+    if sealed is None:
+        raise VerificationFailed(
+            "no commit in the history of HEAD holds this manifest",
+            where="seal/manifest.json",
+            next_step=f"git log --all -- {paths.manifest}",
+        )
+    after = repo.descendants(sealed)
+    looked = 1
+    for commit in repo.commits_touching(paths.records):
+        looked += 1
+        if commit not in after:
+            raise VerificationFailed(
+                f"commit {commit[:12]} touches records/ and does not come after the seal's {sealed[:12]}",
+                where="records/",
+            )
+    for commit in repo.commits_touching(paths.ledger):
+        if commit != sealed and commit not in after:
+            continue
+        looked += 1
+        committed = repo.blob_at(commit, paths.ledger)
+        if committed is None or not ledger.startswith(committed):
+            raise VerificationFailed(
+                f"commit {commit[:12]} holds a ledger that the present one does not continue",
+                where="ledger.jsonl",
+                next_step=f"git diff {commit[:12]} -- {paths.ledger}",
+            )
+    return looked, sealed
+
+
+def seal_commit(repo: Repo, paths: StudyPaths, manifest: bytes) -> str | None:
+    """The first commit of HEAD's history that holds these manifest bytes, or None."""
+    for commit in repo.commits_touching(paths.manifest):
+        if repo.blob_at(commit, paths.manifest) == manifest:
+            return commit
+    return None

@@ -1,0 +1,330 @@
+"""Shards of records: authenticated from bytes, and written as bytes (docs/formats.md section 7).
+
+A shard holds up to some hundred thousand lines, so a line is not parsed, validated and re-serialised as other
+machine files are. Everything in it but the counters and the outcome follows from the plan: those two are cut
+out, checked and cached, and the rest must equal, byte for byte, what the plan says. A line that differs goes
+the slow way once, only to name the field at fault.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from prereg.codec.canonical import MAX_SAFE, MalformedJson, digest, dumps, loads_machine
+from prereg.codec.convert import outcome_from, read_machine, to_json
+from prereg.errors import VerificationFailed
+from prereg.model.law import Outcome
+from prereg.model.plan import Shard
+from prereg.model.record import Counters, Record, ShardMeta
+from prereg.model.study import Protocol, Unit
+from prereg.store.files import MAX_FILE
+
+_GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
+"""Magic, deflate, no name or other field, mtime 0."""
+_COUNT = rb"(0|[1-9][0-9]{0,15})"
+_LINE = re.compile(
+    rb'\{"attempt":1,"counters":\{"accepted":%b,"proposals":%b,"verifications":%b\},"draw":%b,"outcome":'
+    % (_COUNT, _COUNT, _COUNT, _COUNT)
+)
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_UNIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}")
+_SEED = re.compile(r"0|[1-9][0-9]{0,19}")
+_CACHE = 65_536
+"""Outcomes remembered while one shard is read."""
+
+
+class BadShard(VerificationFailed):
+    """A shard's bytes, meta or records are not what the plan and the ledger say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoded:
+    """A shard as bytes, with what its meta says of them."""
+
+    data: bytes
+    """The `.gz` bytes."""
+    records_sha256: str
+    records_size: int
+    lines_sha256: str
+    lines_size: int
+
+
+def encode_shard(records: Iterable[Record]) -> Encoded:
+    """Serialise records as a shard. The same records give the same bytes.
+
+    Raises BadShard for a record that the schema does not allow.
+    """
+    lines = b"".join(record_line(record) for record in records)
+    if len(lines) > MAX_FILE:
+        raise BadShard(f"a shard of {len(lines)} bytes is too large", next_step="lower shard_requests")
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    data = packer.compress(lines) + packer.flush()
+    # The last byte of the header names the operating system; 255 is "unknown", the same everywhere.
+    data = data[:9] + b"\xff" + data[10:]
+    return Encoded(
+        data=data,
+        records_sha256=digest(data),
+        records_size=len(data),
+        lines_sha256=digest(lines),
+        lines_size=len(lines),
+    )
+
+
+def record_line(record: Record) -> bytes:
+    """The canonical line of a record. Raises BadShard if the schema does not allow it."""
+    outcome = to_json(record.outcome)
+    counters = record.counters
+    value = {
+        "seal": record.seal,
+        "unit": record.unit,
+        "shard": record.shard,
+        "attempt": record.attempt,
+        "draw": record.draw,
+        "seed": record.seed,
+        "row": record.row,
+        "outcome": outcome,
+        "counters": {
+            "proposals": counters.proposals,
+            "verifications": counters.verifications,
+            "accepted": counters.accepted,
+        },
+    }
+    if fault := record_fault(value):
+        raise BadShard(fault, where=f"{record.unit}/{record.shard:05d} draw {record.draw}")
+    body = dumps(outcome)
+    # Parsing it back keeps out what a reader would refuse: numbers past 2^53, strings that are not NFC.
+    loads_machine(body + b"\n", where=f"{record.unit}/{record.shard:05d} draw {record.draw}#/outcome")
+    head = (
+        f'{{"attempt":1,"counters":{{"accepted":{counters.accepted},"proposals":{counters.proposals},'
+        f'"verifications":{counters.verifications}}},"draw":{record.draw},"outcome":'
+    )
+    return head.encode() + body + _suffix(record.row, record.seal, record.seed, record.shard, record.unit)
+
+
+def read_meta(data: bytes, *, where: str) -> ShardMeta:
+    """Parse a shard's meta. Raises a codec error."""
+    return read_machine(data, "shard-meta", ShardMeta, where=where)
+
+
+def read_shard(
+    gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: bool, where: str
+) -> list[Record]:
+    """The records of one shard, each authenticated against the plan.
+
+    `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0. Raises
+    BadShard, with the line and the field, for the first fault.
+    """
+    lines = _unpack(gz, meta, where)
+    prefix_end = _LINE.match
+    outcomes: dict[bytes, Outcome] = {}
+    counts: dict[tuple[int, int, int], Counters] = {}
+    found: list[Record] = []
+    unit, index, rows, name = shard.unit.id, shard.index, shard.rows, "/".join(where.split("/")[-2:])
+    draw = shard.first_draw
+    at = 0
+    for seed_number in range(shard.first_seed, shard.first_seed + shard.requests):
+        seed = str(seed_number)
+        for row in range(rows):
+            end = lines.find(b"\n", at) + 1
+            if not end:
+                raise BadShard(f"ends before draw {draw}", where=where)
+            suffix = _suffix(row, seal, seed, index, unit)
+            match = prefix_end(lines, at, end)
+            if match is None or not lines.endswith(suffix, match.end(), end) or int(match[4]) != draw:
+                _explain(lines[at:end], shard, seal, draw, seed, row, f"{name}:{len(found) + 1}")
+            body = lines[match.end() : end - len(suffix)]
+            outcome = outcomes.get(body)
+            if outcome is None:
+                outcome = _outcome(body, f"{name}:{len(found) + 1}#/outcome")
+                if len(outcomes) >= _CACHE:
+                    outcomes.clear()
+                outcomes[body] = outcome
+            numbers = (int(match[1]), int(match[2]), int(match[3]))
+            counters = counts.get(numbers)
+            if counters is None:
+                if max(numbers) > MAX_SAFE:
+                    _at(name, len(found), "counters", "a counter is past 2^53 - 1")
+                if any(numbers) and not drafter:
+                    _at(name, len(found), "counters", "counts proposals in an arm without a drafter")
+                counters = Counters(accepted=numbers[0], proposals=numbers[1], verifications=numbers[2])
+                counts[numbers] = counters
+            found.append(
+                Record(
+                    seal=seal,
+                    unit=unit,
+                    shard=index,
+                    attempt=1,
+                    draw=draw,
+                    seed=seed,
+                    row=row,
+                    outcome=outcome,
+                    counters=counters,
+                )
+            )
+            draw += 1
+            at = end
+    if at != len(lines):
+        raise BadShard(f"has lines after draw {draw - 1}, its last", where=where)
+    return found
+
+
+def check_meta(
+    meta: ShardMeta, shard: Shard, *, study: str, seal: str, environment: str | None, where: str
+) -> None:
+    """Check every planned field of a meta. Raises BadShard that names the first that differs."""
+    expected: dict[str, object] = {
+        "study": study,
+        "seal": seal,
+        "unit": shard.unit.id,
+        "shard": shard.index,
+        "attempt": 1,
+        "first_seed": str(shard.first_seed),
+        "requests": shard.requests,
+        "rows": shard.rows,
+        "draws": shard.draws,
+        "environment": environment,
+    }
+    for name, value in expected.items():
+        found = getattr(meta, name)
+        if found != value:
+            raise BadShard(f"is {found!r:.80}; the plan says {value!r:.80}", where=f"{where}#/{name}")
+
+
+def check_stored(
+    gz: bytes, meta_bytes: bytes, meta: ShardMeta, body: Mapping[str, Any], *, where: str, meta_where: str
+) -> None:
+    """Check a shard's two files against its `shard-stored` entry and each other. Raises BadShard."""
+    if digest(meta_bytes) != body["meta_sha256"]:
+        raise BadShard("its digest is not the ledger's meta_sha256", where=meta_where)
+    found = digest(gz)
+    if found != body["records_sha256"] or len(gz) != body["records_size"]:
+        raise BadShard("its digest or size is not the ledger's", where=where)
+    if found != meta.records_sha256 or len(gz) != meta.records_size:
+        raise BadShard("its digest or size is not its meta's", where=where)
+    if body["draws"] != meta.draws:
+        raise BadShard("has another number of draws than the ledger says", where=meta_where)
+
+
+def has_drafter(protocol: Protocol, unit: Unit) -> bool:
+    """Whether a unit's counters may be above 0: its arm speculates and its configuration has a drafter."""
+    arm = next(a for a in protocol.arms if a.id == unit.arm)
+    return arm.speculation and protocol.configuration(unit.configuration).drafter is not None
+
+
+def record_fault(value: object) -> str | None:
+    """What the record schema has against a parsed value, or None: schemas/v1/record.schema.json by hand."""
+    if not isinstance(value, dict) or value.keys() != _FIELDS:
+        return f"is no object with exactly the fields {', '.join(sorted(_FIELDS))}"
+    for field, pattern in (("seal", _DIGEST), ("unit", _UNIT), ("seed", _SEED)):
+        text = value[field]
+        if not isinstance(text, str) or not pattern.fullmatch(text):
+            return f"{field} is not of its form"
+    for field in ("shard", "draw", "row"):
+        if not _is_count(value[field]):
+            return f"{field} is not a count"
+    if not _is_count(value["attempt"]) or value["attempt"] != 1:
+        return "attempt is not 1"
+    counters = value["counters"]
+    if not isinstance(counters, dict) or counters.keys() != _COUNTERS:
+        return "counters are not accepted, proposals and verifications"
+    if not all(_is_count(n) for n in counters.values()):
+        return "a counter is not a count"
+    return outcome_fault(value["outcome"])
+
+
+_FIELDS = {"seal", "unit", "shard", "attempt", "draw", "seed", "row", "outcome", "counters"}
+_COUNTERS = {"accepted", "proposals", "verifications"}
+
+
+def outcome_fault(value: object) -> str | None:
+    """What the schema has against an outcome, or None."""
+    if not isinstance(value, dict):
+        return "outcome is no object"
+    if value.keys() == {"tokens", "finish"}:
+        tokens, finish = value["tokens"], value["finish"]
+        if not isinstance(tokens, list) or len(tokens) > 100_000 or not all(map(_is_count, tokens)):
+            return "tokens are not a list of at most 100000 token ids"
+        if finish is not None and not (isinstance(finish, str) and len(finish) <= 200):
+            return "finish is neither null nor a string of at most 200 characters"
+        return None
+    if value.keys() == {"crash"}:
+        crash = value["crash"]
+        ok = isinstance(crash, str) and 1 <= len(crash) <= 200
+        return None if ok else "crash is not a string of 1 to 200 characters"
+    if value.keys() == {"value"}:
+        inner = value["value"]
+        ok = isinstance(inner, int | float) or (isinstance(inner, str) and len(inner) <= 2000)
+        return None if ok else "value is neither a number, a boolean nor a string of at most 2000 characters"
+    return "outcome is neither tokens with finish, nor a crash, nor a value"
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _outcome(body: bytes, where: str) -> Outcome:
+    try:
+        value = loads_machine(body + b"\n", where=where)
+    except MalformedJson as error:
+        raise BadShard(error.what, where=where) from None
+    if fault := outcome_fault(value):
+        raise BadShard(fault, where=where)
+    assert isinstance(value, dict)
+    return outcome_from(value)
+
+
+def _suffix(row: int, seal: str, seed: str, shard: int, unit: str) -> bytes:
+    return f',"row":{row},"seal":"{seal}","seed":"{seed}","shard":{shard},"unit":"{unit}"}}\n'.encode()
+
+
+def _unpack(gz: bytes, meta: ShardMeta, where: str) -> bytes:
+    """Decompress at most what the meta says, from one gzip member of the fixed form."""
+    if meta.lines_size > MAX_FILE:
+        raise BadShard(f"claims {meta.lines_size} bytes of lines; {MAX_FILE} are allowed", where=where)
+    if not gz.startswith(_GZIP_HEAD):
+        raise BadShard("is not gzip with mtime 0 and no name", where=where)
+    unpacker = zlib.decompressobj(31)
+    try:
+        lines = unpacker.decompress(gz, meta.lines_size + 1)
+    except zlib.error as error:
+        raise BadShard(f"is not gzip: {error}", where=where) from None
+    if len(lines) != meta.lines_size or not unpacker.eof:
+        raise BadShard(f"does not hold the {meta.lines_size} bytes that its meta says", where=where)
+    if unpacker.unused_data:
+        raise BadShard("has bytes after its one gzip member", where=where)
+    if digest(lines) != meta.lines_sha256:
+        raise BadShard("its lines have another digest than its meta says", where=where)
+    return lines
+
+
+def _explain(line: bytes, shard: Shard, seal: str, draw: int, seed: str, row: int, where: str) -> NoReturn:
+    """Say what is wrong with a line that is not what the plan asks for."""
+    try:
+        value = loads_machine(line, where=where)
+    except MalformedJson as error:
+        raise BadShard(error.what, where=where) from None
+    if fault := record_fault(value):
+        raise BadShard(fault, where=where)
+    assert isinstance(value, dict)
+    expected: Sequence[tuple[str, object]] = (
+        ("seal", seal),
+        ("unit", shard.unit.id),
+        ("shard", shard.index),
+        ("draw", draw),
+        ("seed", seed),
+        ("row", row),
+    )
+    for field, wanted in expected:
+        if value[field] != wanted:
+            raise BadShard(
+                f"is {value[field]!r:.80}; the plan says {wanted!r:.80}", where=f"{where}#/{field}"
+            )
+    raise BadShard("is not the canonical line of this draw", where=where)
+
+
+def _at(name: str, index: int, field: str, what: str) -> NoReturn:
+    raise BadShard(what, where=f"{name}:{index + 1}#/{field}")

@@ -1,0 +1,98 @@
+"""What lies in a study's folder, seen without following a link, and where it may lie."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prereg.store.layout import UNSEALED_FILES, UNSEALED_FOLDERS, StudyPaths
+
+_ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+_KNOWN = re.compile(
+    rf"""ledger\.jsonl | ledger\.head\.json | ledger\.head\.json\.sig
+    | seal/manifest\.json | seal/manifest\.json\.sig | seal/SHA256SUMS
+    | records/{_ID}\.{_ID}\.{_ID}/[0-9]{{5}}\.(?:jsonl\.gz|meta\.json)
+    | analysis/decisions\.json | audit/report\.json | audit/report\.json\.sig""",
+    re.VERBOSE,
+)
+_KNOWN_FOLDER = re.compile(rf"seal|analysis|audit|records(?:/{_ID}\.{_ID}\.{_ID})?")
+_SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
+_PARTIAL = re.compile(r"((?:.*/)?)\.([^/]+)\.[0-9]+\.partial", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A study's folder; every path is relative to it. `report/` is not looked into."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    odd: dict[str, str]
+    """What is neither a regular file nor a folder, and what it is."""
+
+    def sealable(self) -> tuple[str, ...]:
+        """The files that a manifest covers."""
+        return tuple(p for p in self.files if not is_unsealed(p))
+
+
+def walk(paths: StudyPaths) -> Tree:
+    """List the folder. A link is listed as what it is, wherever it leads."""
+    files: list[str] = []
+    folders: list[str] = []
+    odd: dict[str, str] = {}
+    for name, mode in _entries(paths.root, ""):
+        if stat.S_ISREG(mode):
+            files.append(name)
+        elif stat.S_ISDIR(mode):
+            folders.append(name)
+        else:
+            odd[name] = "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+    return Tree(files=tuple(sorted(files)), folders=tuple(sorted(folders)), odd=odd)
+
+
+def _entries(root: Path, below: str) -> Iterator[tuple[str, int]]:
+    with os.scandir(root / below if below else root) as found:
+        for entry in found:
+            name = f"{below}/{entry.name}" if below else entry.name
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if name == "report" and stat.S_ISDIR(mode):
+                continue
+            yield name, mode
+            if stat.S_ISDIR(mode):
+                yield from _entries(root, name)
+
+
+def is_unsealed(path: str) -> bool:
+    """Whether the manifest leaves this path out."""
+    return path in UNSEALED_FILES or path.split("/", 1)[0] in UNSEALED_FOLDERS
+
+
+def is_known(path: str) -> bool:
+    """Whether a file may lie at this unsealed place."""
+    return _KNOWN.fullmatch(path) is not None
+
+
+def is_known_folder(path: str) -> bool:
+    """Whether a folder may lie at this unsealed place."""
+    return _KNOWN_FOLDER.fullmatch(path) is not None
+
+
+def shard_at(path: str) -> tuple[str, int, str] | None:
+    """Unit, shard and kind (`jsonl.gz` or `meta.json`) of a path below records/, or None."""
+    match = _SHARD.fullmatch(path)
+    return None if match is None else (match[1], int(match[2]), match[3])
+
+
+def partial_of(path: str) -> str | None:
+    """The known place that a temporary file was to be renamed to, or None if it is no such file."""
+    match = _PARTIAL.fullmatch(path)
+    target = None if match is None else match[1] + match[2]
+    return target if target is not None and is_known(target) else None
+
+
+def leftovers(paths: StudyPaths) -> list[Path]:
+    """Temporary files that a killed verb left at known places; `collect` removes them."""
+    return [paths.root / name for name in walk(paths).files if partial_of(name)]
