@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -128,9 +130,28 @@ def test_a_failed_install_shows_the_end_of_pips_output(tmp_path: Path) -> None:
     assert built(spec(lock=lock)) is None
 
 
-def test_a_lock_without_hashes_is_refused() -> None:
-    with pytest.raises(EngineFailed, match="hash"):
-        build_environment(spec(lock=b"six==1.16.0\n"), Silent())
+def test_only_the_hashed_archive_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "wheels" / "toydist-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    info = "toydist-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("toydist.py", "VALUE = 1\n")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: toydist\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/RECORD", f"toydist.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n"
+        )
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    for lock in (b"toydist==1.0\n", b"toydist==1.0 --hash=sha256:" + b"0" * 64 + b"\n"):
+        with pytest.raises(EngineFailed, match=r"(?i)hash"):
+            build_environment(spec(lock=lock), Silent())
+    lock = b"toydist==1.0 --hash=sha256:" + hashlib.sha256(wheel.read_bytes()).hexdigest().encode() + b"\n"
+    build = spec(lock=lock)
+    folder = build_environment(build, Silent())
+    marker = built(build)
+    assert marker is not None
+    assert list(marker.detail["distributions"]) == ["toydist"]
+    assert marker.fingerprint == fingerprint_at(folder, harness_root().parent).digest
 
 
 def test_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
