@@ -29,11 +29,18 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 OpenSSH key and enter its public half in trust/."""
-    from prereg.seal.keys import new_signer
+    from typing import cast
 
-    made = new_signer(file, principal=principal, roles=role, repository=repository)
+    from prereg.model.seal import Role
+    from prereg.seal.keys import generate_key
+    from prereg.seal.trust import add_signer, check_new_signer
+
+    roles = cast("list[Role]", role)
+    check_new_signer(repository, principal, roles)
+    made = generate_key(file)
+    add_signer(repository, principal, made.public_line, roles)
     if as_json:
-        emit(made)
+        emit({"file": str(file), "principal": principal, "roles": role, "fingerprint": made.fingerprint})
         return
-    say(f"Made {file} for {principal} ({', '.join(role)}), fingerprint {made['fingerprint']}.")
+    say(f"Made {file} for {principal} ({', '.join(role)}), fingerprint {made.fingerprint}.")
     say("Keep the private key to yourself. Commit trust/, so that others can check your signatures.")

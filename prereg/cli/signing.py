@@ -1,0 +1,45 @@
+"""Who is acting: the key on the command line and the principal it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prereg.errors import UsageError
+
+if TYPE_CHECKING:
+    from prereg.seal.keys import SigningKey
+    from prereg.store.layout import StudyPaths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """A key and the principal it signs for."""
+
+    key: SigningKey
+    principal: str
+
+
+def actor(paths: StudyPaths, key_file: Path, principal: str | None) -> Actor:
+    """Load the key and find its principal in trust/allowed_signers, unless it is given.
+
+    Raises UsageError if the key is nobody's, or several people's and none was named.
+    """
+    from prereg.seal.keys import load_key
+    from prereg.seal.trust import load_trust
+
+    key = load_key(key_file)
+    if principal is not None:
+        return Actor(key=key, principal=principal)
+    names = sorted(
+        {p for s in load_trust(paths).signers if s.public_key == key.public_key for p in s.principals}
+    )
+    if len(names) == 1:
+        return Actor(key=key, principal=names[0])
+    what = "is nobody's" if not names else f"is the key of {', '.join(names)}"
+    raise UsageError(
+        f"the key {key.fingerprint} {what} in trust/allowed_signers",
+        where=str(paths.allowed_signers),
+        next_step="name yourself with --as" if names else "prereg key new, or add the key to trust/",
+    )
