@@ -51,9 +51,9 @@ def seal_study(
 ) -> SealResult:
     """Seal a study that `check` has passed; afterwards every byte of it is bound, signed and committed.
 
-    `environments` has the fingerprint of every build that the protocol names. Raises WrongState (a seal or
-    evidence exists, dirty files, shallow clone, stale events), UsageError (links, submodules, ignored files,
-    faults in the study), Untrusted (the signer is no author). Until the commit is made nothing is left behind.
+    `environments` has the fingerprint of every build that the protocol names. Until the commit is made
+    nothing is left behind. Raises WrongState (a seal or evidence exists, dirty files, shallow clone, stale events),
+    UsageError (links, submodules, ignored files, faults in the study), Untrusted (the signer is no author).
     """
     with study_lock(paths):
         repo = Repo.find(paths.root)
@@ -181,7 +181,7 @@ def _refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, created: 
         trust_rules.load_trust(paths),
         principal=principal,
         public_key=key.public_key,
-        roles=("author",),
+        roles=trust_rules.AUTHOR,
         namespace=trust_rules.SEAL,
         at=parse_time(created),
         where=str(paths.allowed_signers),

@@ -18,6 +18,7 @@ from prereg.seal import sshsig
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
 
+AUTHOR: tuple[Role, ...] = ("author",)
 SEAL = "prereg-seal"
 LEDGER = "prereg-ledger"
 AUDIT = "prereg-audit"
@@ -190,7 +191,7 @@ def check_signer(
     *,
     principal: str,
     public_key: bytes,
-    roles: Collection[Role],
+    roles: Iterable[Role],
     namespace: str,
     at: datetime,
     where: str,
@@ -199,10 +200,11 @@ def check_signer(
 
     Raises Untrusted, naming `where`, otherwise.
     """
+    roles = tuple(roles)
     held = trust.roles.get(principal, ())
     name = sshsig.fingerprint(public_key)
     if not set(held) & set(roles):
-        wanted = " or ".join(sorted(roles))
+        wanted = " or ".join(roles)
         raise Untrusted(
             f"{principal} has no role {wanted} in trust/roles.json", where=where, next_step=_TRUST
         )
@@ -287,6 +289,7 @@ def _roles_text(roles: dict[str, tuple[Role, ...]]) -> bytes:
 
 __all__ = [
     "AUDIT",
+    "AUTHOR",
     "LEDGER",
     "NAMESPACES",
     "SEAL",

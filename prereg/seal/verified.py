@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+from prereg.codec.canonical import digest
+from prereg.errors import VerificationFailed
 from prereg.model.plan import Shard, plan
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
+from prereg.seal.trust import Trust
+from prereg.store.folder import Tree
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import head_of, state
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +77,76 @@ def invalid_units(entries: tuple[Entry, ...]) -> dict[str, str]:
         if entry.type == "unit-invalid":
             found.setdefault(entry.body["unit"], entry.body["reason"])
     return found
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """What the steps have found so far; a step asks for what it needs and fails if an earlier one did."""
+
+    paths: StudyPaths
+    read_records: bool
+    lenient: bool
+    found: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Tree:
+        return self._get("tree", Tree, 1)
+
+    @property
+    def manifest_bytes(self) -> bytes:
+        return self._get("manifest_bytes", bytes, 2)
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._get("manifest", Manifest, 2)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return self._get("files", dict, 3)
+
+    @property
+    def signature(self) -> bytes:
+        return self._get("signature", bytes, 4)
+
+    @property
+    def trust(self) -> Trust:
+        return self._get("trust", Trust, 4)
+
+    @property
+    def study(self) -> Study:
+        return self._get("study", Study, 5)
+
+    @property
+    def ledger(self) -> bytes:
+        return self._get("ledger", bytes, 6)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._get("entries", tuple, 6)
+
+    @property
+    def seal(self) -> str:
+        return digest(self.manifest_bytes)
+
+    def planned(self) -> dict[tuple[str, int], Shard]:
+        shards = plan(self.study.protocol, self.study.seeds)
+        return {(s.unit.id, s.index): s for s in shards}
+
+    def result(self) -> VerifiedStudy:
+        return VerifiedStudy(
+            paths=self.paths,
+            study=self.study,
+            manifest=self.manifest,
+            seal=self.seal,
+            entries=self.entries,
+            state=state(self.entries),
+            head=head_of(self.ledger),
+            signed=self._get("signed", int, 6),
+            files=self.files,
+        )
+
+    def _get(self, name: str, kind: type[T], step: int) -> T:
+        value = self.found.get(name)
+        if not isinstance(value, kind):
+            raise VerificationFailed(f"cannot be checked: step {step} failed")
+        return value

@@ -46,6 +46,19 @@ def read_with_mode(path: Path, *, limit: int = MAX_FILE) -> tuple[bytes, str]:
     return data, "100755" if info.st_mode & 0o100 else "100644"
 
 
+def read_in(root: Path, name: str) -> tuple[bytes, str]:
+    """The bytes and mode of a listed file below `root`; errors name it relative to `root`.
+
+    Raises VerificationFailed, also for a file that is missing: something listed it.
+    """
+    try:
+        return read_with_mode(root / name)
+    except EvidenceIncomplete as error:
+        raise VerificationFailed(error.what, where=name, next_step=f"git checkout -- {name}") from None
+    except VerificationFailed as error:
+        raise VerificationFailed(error.what, where=name, next_step=error.next_step) from None
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a crash leaves the old file or the new one, never a part.
 

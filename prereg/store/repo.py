@@ -126,10 +126,10 @@ class Repo:
         return [line.split("\t", 1)[1] for line in _zero(found) if line.startswith("160000 ")]
 
     def dirty_paths(self, under: Path) -> list[str]:
-        """Tracked files under `under` whose content differs from HEAD: modified, staged or removed."""
+        """Files of HEAD under `under` that differ from it now: modified, staged or removed."""
         options = ["--porcelain", "-z", "--no-renames", "--untracked-files=no"]
         out = self._text(["status", *options, "--", *self._specs([under])])
-        return [line[3:] for line in _zero(out)]
+        return [line[3:] for line in _zero(out) if not line.startswith("A")]
 
     def tracked(self, under: Path) -> set[str]:
         """The files under `under` that the index holds, relative to the work tree."""

@@ -1,0 +1,87 @@
+"""What the verbs after collection wrote, held against the ledger (step 8)."""
+
+from __future__ import annotations
+
+from prereg.codec.canonical import digest, loads_machine
+from prereg.codec.schema import validate
+from prereg.errors import VerificationFailed
+from prereg.seal import sshsig
+from prereg.seal.head import ROLES
+from prereg.seal.trust import AUDIT, check_signer
+from prereg.seal.verified import Run
+from prereg.store.files import read_in
+from prereg.store.ledger import line_digests, parse_time
+
+
+def check_decisions(run: Run) -> int:
+    """Hold analysis/decisions.json against the last `analysis` entry; returns how many files there were.
+
+    Raises VerificationFailed or a codec error.
+    """
+    last = next((e for e in reversed(run.entries) if e.type == "analysis"), None)
+    name = "analysis/decisions.json"
+    if last is None:
+        if name in run.tree.files:
+            raise VerificationFailed(
+                "has no ledger entry", where=name, next_step=f"prereg analyse {run.paths.root}"
+            )
+        return 0
+    data = _read(run, name)
+    if digest(data) != last.body["decisions_sha256"]:
+        raise VerificationFailed(
+            f"its SHA-256 is not that of ledger entry {last.seq}",
+            where=name,
+            next_step=f"git checkout -- {name}",
+        )
+    value = loads_machine(data, where=name)
+    validate(value, "decisions", where=name)
+    _same(value, {"study": run.manifest.study, "seal": run.seal, "rules": run.manifest.rules}, name)
+    return 1
+
+
+def check_audit(run: Run) -> int:
+    """Hold audit/report.json and its signature against the last `audit` entry; returns how many files.
+
+    Raises VerificationFailed, Untrusted or a codec error.
+    """
+    last = next((e for e in reversed(run.entries) if e.type == "audit"), None)
+    name = "audit/report.json"
+    if last is None:
+        for file in (name, f"{name}.sig"):
+            if file in run.tree.files:
+                raise VerificationFailed(
+                    "has no ledger entry", where=file, next_step=f"prereg audit {run.paths.root}"
+                )
+        return 0
+    data, armored = _read(run, name), _read(run, f"{name}.sig")
+    for file, found, key in ((name, data, "report_sha256"), (f"{name}.sig", armored, "signature_sha256")):
+        if digest(found) != last.body[key]:
+            raise VerificationFailed(f"its SHA-256 is not that of ledger entry {last.seq}", where=file)
+    signature = sshsig.verify(armored, data, namespace=AUDIT, where=f"{name}.sig")
+    check_signer(
+        run.trust,
+        principal=last.actor,
+        public_key=signature.public_key,
+        roles=ROLES["audit"],
+        namespace=AUDIT,
+        at=parse_time(last.time),
+        where=f"{name}.sig",
+    )
+    value = loads_machine(data, where=name)
+    validate(value, "audit-report", where=name)
+    _same(value, {"study": run.manifest.study, "seal": run.seal, "result": last.body["result"]}, name)
+    assert isinstance(value, dict)
+    if value["ledger_head"] not in line_digests(run.ledger)[: last.seq - 1]:
+        raise VerificationFailed("is no earlier head of ledger.jsonl", where=f"{name}#/ledger_head")
+    return 2
+
+
+def _same(value: object, expected: dict[str, object], where: str) -> None:
+    assert isinstance(value, dict)
+    for key, wanted in expected.items():
+        if value[key] != wanted:
+            raise VerificationFailed(f"is {value[key]!r:.80}, not {wanted!r:.80}", where=f"{where}#/{key}")
+
+
+def _read(run: Run, name: str) -> bytes:
+    return read_in(run.paths.root, name)[0]

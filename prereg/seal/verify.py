@@ -1,0 +1,336 @@
+"""Verification in numbered steps (docs/formats.md section 13, steps 1 to 9).
+
+The steps stand here once, in order; messages and tests cite their numbers. Every file is opened once, and
+what is hashed is what is parsed and handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from prereg.codec.canonical import digest
+from prereg.codec.study_files import parse_study
+from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
+from prereg.model.seal import State, Step
+from prereg.seal import sshsig
+from prereg.seal.bodies import check_bodies
+from prereg.seal.evidence import authenticated_shard, check_shard_set
+from prereg.seal.head import check_head
+from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
+from prereg.seal.order import check_order
+from prereg.seal.results import check_audit, check_decisions
+from prereg.seal.trust import AUTHOR, SEAL, check_signer, load_trust
+from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
+from prereg.store.files import read_in
+from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import line_digests, parse_time, read_ledger, state
+from prereg.store.repo import Repo
+
+NEXT: dict[State, str] = {
+    "draft": "prereg seal",
+    "sealed": "prereg collect",
+    "collecting": "prereg collect",
+    "collected": "prereg analyse",
+    "analysed": "prereg audit",
+    "audited": "prereg report",
+}
+"""The verb that follows each state."""
+
+
+def verify_study(
+    paths: StudyPaths,
+    *,
+    need: State | Collection[State] | None = None,
+    records: bool = True,
+    allow_partials: bool = False,
+) -> VerifiedStudy:
+    """The gate of every verb: run the steps and raise at the first that fails.
+
+    `need` is the state, or the states, in which the verb may run. Without `records` step 7 checks the set of
+    shards and leaves their bytes to `authenticated_records`. `allow_partials` lets through what a killed verb
+    leaves and the same verb repairs: temporary files, shards without a ledger entry, a head behind the
+    ledger, and decisions or an audit report without theirs.
+
+    Raises WrongState for a draft or a state that is not needed, VerificationFailed or EvidenceIncomplete for
+    the first fault, with the number of its step in the message.
+    """
+    run = Run(paths=paths, read_records=records, lenient=allow_partials)
+    _refuse_draft(run)
+    for number, name, step in STEPS:
+        try:
+            step(run)
+        except PreregError as error:
+            raise _numbered(error, number, name) from None
+        if number == 6 and need is not None:
+            _refuse_state(run, need)
+    return run.result()
+
+
+def verify_report(paths: StudyPaths) -> list[Step]:
+    """Run every step, whatever the others said. Raises WrongState for a draft only."""
+    run = Run(paths=paths, read_records=True, lenient=False)
+    _refuse_draft(run)
+    found: list[Step] = []
+    for number, name, step in STEPS:
+        try:
+            applied, detail = step(run)
+        except PreregError as error:
+            place = "" if error.where is None else f"{error.where}: "
+            remedy = "" if error.next_step is None else f" (next: {error.next_step})"
+            found.append(
+                Step(
+                    number=number,
+                    name=name,
+                    status="failed",
+                    applied=0,
+                    detail=f"{place}{error.what}{remedy}",
+                )
+            )
+        else:
+            found.append(
+                Step(
+                    number=number,
+                    name=name,
+                    status="ok" if applied else "not-checked",
+                    applied=applied,
+                    detail=detail,
+                )
+            )
+    return found
+
+
+# Each step returns how many things it looked at (0: the state does not call for it yet) and a word on them.
+
+
+def step_1_folder(run: Run) -> tuple[int, str]:
+    """Only regular files, and outside the sealed set only at known places."""
+    tree = walk(run.paths)
+    for name, what in tree.odd.items():
+        raise VerificationFailed(f"is {what}; only regular files count", where=name, next_step=f"rm {name}")
+    for name in tree.files:
+        if (target := partial_of(name)) is not None:
+            if run.lenient:
+                continue
+            raise VerificationFailed(
+                f"is the unfinished write of {target}, left by a killed run",
+                where=name,
+                next_step=f"prereg collect {run.paths.root}" if "records/" in name else f"rm {name}",
+            )
+        if is_unsealed(name) and not is_known(name):
+            raise VerificationFailed("is at no known place and in no manifest", where=name)
+    for name in tree.folders:
+        if is_unsealed(name) and not is_known_folder(name):
+            raise VerificationFailed("is no known folder", where=name)
+    run.found["tree"] = tree
+    return len(tree.files), f"{len(tree.files)} files"
+
+
+def step_2_manifest(run: Run) -> tuple[int, str]:
+    """The manifest is canonical, of its schema, and names safe paths only."""
+    data = _read(run, WHERE)
+    run.found["manifest"] = read_manifest(data)
+    run.found["manifest_bytes"] = data
+    return 1, f"seal {run.seal}"
+
+
+def step_3_files(run: Run) -> tuple[int, str]:
+    """Every listed file has its size, mode and digest; there is no other; SHA256SUMS says the same."""
+    manifest, tree = run.manifest, run.tree
+    listed = {f.path for f in manifest.files}
+    for name in tree.sealable():
+        if name not in listed and partial_of(name) is None:
+            raise VerificationFailed(f"is not listed in {WHERE}", where=name, next_step=f"rm {name}")
+    for name in tree.folders:
+        if not is_unsealed(name) and not any(path.startswith(f"{name}/") for path in listed):
+            raise VerificationFailed(f"is a folder without a file in {WHERE}", where=name)
+    files: dict[str, bytes] = {}
+    for file in manifest.files:
+        data, mode = read_in(run.paths.root, file.path)
+        if digest(data) != file.sha256:
+            raise _altered(file.path, data, file.sha256)
+        if len(data) != file.size:
+            raise VerificationFailed(f"has {len(data)} bytes; {WHERE} says {file.size}", where=file.path)
+        if mode != file.mode:
+            raise VerificationFailed(
+                f"has mode {mode}; {WHERE} says {file.mode}",
+                where=file.path,
+                next_step=f"chmod {file.mode[-3:]} {file.path}",
+            )
+        files[file.path] = data
+    if _read(run, SUMS) != sums_bytes(manifest, run.manifest_bytes):
+        raise VerificationFailed(f"disagrees with {WHERE}", where=SUMS)
+    run.found["files"] = files
+    return len(files), f"{len(files)} files"
+
+
+def step_4_signature(run: Run) -> tuple[int, str]:
+    """The manifest is signed by the author it names, who is allowed to."""
+    where = f"{WHERE}.sig"
+    armored = _read(run, where)
+    run.found["trust"] = load_trust(run.paths)
+    author = run.manifest.author
+    signature = sshsig.verify(armored, run.manifest_bytes, namespace=SEAL, where=where)
+    name = sshsig.fingerprint(signature.public_key)
+    if name != author.key:
+        raise VerificationFailed(f"is by {name}, not by the author's key {author.key}", where=where)
+    check_signer(
+        run.trust,
+        principal=author.principal,
+        public_key=signature.public_key,
+        roles=AUTHOR,
+        namespace=SEAL,
+        at=parse_time(run.manifest.created),
+        where=where,
+    )
+    run.found["signature"] = armored
+    return 1, f"{author.principal} {author.key}"
+
+
+def step_5_study_files(run: Run) -> tuple[int, str]:
+    """The study files parse, hold together, and give every unit one seed block."""
+    try:
+        study = parse_study(run.files)
+    except UsageError as error:
+        raise VerificationFailed(error.what, where=error.where, next_step=error.next_step) from None
+    if study.protocol.study != run.manifest.study:
+        raise VerificationFailed(f"is not the study of {WHERE}", where="protocol.json#/study")
+    builds = {c.build for c in study.protocol.configurations}
+    if set(run.manifest.environments) != builds:
+        raise VerificationFailed("are not those of the protocol's builds", where=f"{WHERE}#/environments")
+    run.found["study"] = study
+    return 5, f"{len(list(study.protocol.units()))} units"
+
+
+def step_6_ledger(run: Run) -> tuple[int, str]:
+    """The ledger is one chain of allowed entries, and its signed head is its end."""
+    data = _read(run, "ledger.jsonl")
+    entries = read_ledger(data)
+    run.found |= {"ledger": data, "entries": entries}
+    run.found["signed"] = _signed_head(run, data)
+    check_bodies(
+        entries,
+        manifest=run.manifest,
+        seal=run.seal,
+        signature=run.signature,
+        planned=run.planned(),
+        trust=run.trust,
+    )
+    return len(entries), f"{len(entries)} entries, {state(entries)}"
+
+
+def step_7_records(run: Run) -> tuple[int, str]:
+    """The shards are the ledger's and the plan's; every byte, meta and record field agrees."""
+    entries, planned = run.entries, run.planned()
+    stored, invalid = stored_shards(entries), invalid_units(entries)
+    checked = check_shard_set(
+        stored,
+        planned,
+        invalid,
+        run.tree.files,
+        complete=state(entries) in ("collected", "analysed", "audited"),
+        orphans=run.lenient,
+    )
+    draws = 0
+    if run.read_records:
+        for place, body in stored.items():
+            shard = planned[place]
+            _, found = authenticated_shard(run.paths, run.study, run.manifest, run.seal, shard, body)
+            draws += len(found)
+    return checked + len(invalid), f"{checked} shards, {draws} draws, {len(invalid)} units INVALID"
+
+
+def step_8_decisions(run: Run) -> tuple[int, str]:
+    """The decisions, and the audit report if there is one, are those of the ledger."""
+    if run.lenient:
+        return 0, "left to the verb that writes them"
+    looked = check_decisions(run) + check_audit(run)
+    return looked, f"{looked} files" if looked else "nothing is decided yet"
+
+
+def step_9_order(run: Run) -> tuple[int, str]:
+    """By git: the seal came first, the records after it, and the ledger only grew."""
+    looked, commit = check_order(run.paths, manifest=run.manifest_bytes, ledger=run.ledger)
+    return looked, f"sealed by commit {commit}"
+
+
+STEPS: tuple[tuple[int, str, Callable[[Run], tuple[int, str]]], ...] = (
+    (1, "folder", step_1_folder),
+    (2, "manifest", step_2_manifest),
+    (3, "files", step_3_files),
+    (4, "signature", step_4_signature),
+    (5, "study files", step_5_study_files),
+    (6, "ledger", step_6_ledger),
+    (7, "records", step_7_records),
+    (8, "decisions", step_8_decisions),
+    (9, "order", step_9_order),
+)
+
+
+def _read(run: Run, name: str) -> bytes:
+    return read_in(run.paths.root, name)[0]
+
+
+def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
+    if digest(data.replace(b"\r\n", b"\n")) == expected:
+        return VerificationFailed(
+            "is CRLF-mangled: its lines end in CR LF, as a checkout with core.autocrlf makes them",
+            where=name,
+            next_step=f"git config core.autocrlf false && rm {name} && git checkout -- {name}",
+        )
+    return VerificationFailed(
+        f"its SHA-256 is not the one in {WHERE}: one of the two was altered",
+        where=name,
+        next_step="prereg diff DIR",
+    )
+
+
+def _signed_head(run: Run, data: bytes) -> int:
+    """Check the head and its signature; after a killed verb the committed pair may stand in for them."""
+
+    def check(head: bytes, signature: bytes) -> int:
+        return check_head(
+            head,
+            signature,
+            study=run.manifest.study,
+            entries=run.entries,
+            lines=line_digests(data),
+            trust=run.trust,
+            behind=run.lenient,
+        )
+
+    try:
+        return check(_read(run, "ledger.head.json"), _read(run, "ledger.head.json.sig"))
+    except VerificationFailed:
+        if not run.lenient:
+            raise
+        # Head and signature are two files: a kill between the two renames leaves a pair that does not match.
+        repo = Repo.find(run.paths.root)
+        commit = repo.head()
+        pair = [repo.blob_at(commit, p) for p in (run.paths.head, run.paths.head_signature)] if commit else []
+        if len(pair) != 2 or pair[0] is None or pair[1] is None:
+            raise
+        return check(pair[0], pair[1])
+
+
+def _refuse_draft(run: Run) -> None:
+    paths = run.paths
+    if not any(p.exists() or p.is_symlink() for p in (paths.seal, paths.ledger, paths.head, paths.records)):
+        raise WrongState(
+            "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
+        )
+
+
+def _refuse_state(run: Run, need: State | Collection[State]) -> None:
+    wanted = (need,) if isinstance(need, str) else tuple(need)
+    now = state(run.entries)
+    if now not in wanted:
+        raise WrongState(
+            f"the study is {now}; this needs {' or '.join(wanted)}",
+            where=str(run.paths.root),
+            next_step=f"{NEXT[now]} {run.paths.root}",
+        )
+
+
+def _numbered(error: PreregError, number: int, name: str) -> PreregError:
+    return type(error)(f"{error.what} (step {number}, {name})", where=error.where, next_step=error.next_step)
