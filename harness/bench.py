@@ -72,9 +72,7 @@ def main(python: str, rows: int) -> int:
     result = {}
     with Session(python) as session:
         for name, features in FEATURES.items():
-            session.ask(
-                "open", configuration=configuration(features), model=MODEL, prompt=PROMPT, cwd=None
-            )
+            session.ask("open", configuration=configuration(features), model=MODEL, prompt=PROMPT, cwd=None)
             result[name] = {
                 "off": round(rate(session, False, rows), 1),
                 "on": round(rate(session, True, 1), 1),

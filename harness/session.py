@@ -36,7 +36,9 @@ class Session:
 
     __slots__ = ("_number", "process")
 
-    def __init__(self, python: str, root: Path = ROOT, prelude: str = "", pass_fds: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, python: str, root: Path = ROOT, prelude: str = "", pass_fds: tuple[int, ...] = ()
+    ) -> None:
         code = (
             f"import sys; sys.path.insert(0, {str(root)!r})\n{prelude}\n"
             "from harness.worker import main; raise SystemExit(main())"

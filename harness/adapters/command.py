@@ -83,8 +83,9 @@ def _read(done: subprocess.CompletedProcess[bytes], rows: int) -> list[Outcome]:
 
 def _value(line: bytes) -> str | int | float | bool:
     """The value of one line of output; ValueError if a record could not hold it (docs/formats.md, 1)."""
-    pairs = json.loads(line.decode("utf-8"), object_pairs_hook=list, parse_constant=_refuse)
-    if not isinstance(pairs, list) or len(pairs) != 1 or pairs[0][0] != "value":
+    # Objects become tuples, so that an array of pairs is not taken for one.
+    pairs = json.loads(line.decode("utf-8"), object_pairs_hook=tuple, parse_constant=_refuse)
+    if not isinstance(pairs, tuple) or len(pairs) != 1 or pairs[0][0] != "value":
         raise ValueError("not an object with the one key value")
     value = pairs[0][1]
     if isinstance(value, str):

@@ -100,7 +100,10 @@ class HfAdapter:
         prompt: Sequence[int] | None,
         cwd: str | None,
     ) -> str | None:
-        """Build the model and check the features by having the engine prepare a request of the off arm."""
+        """Build the model, and check the features as far as the engine's `GenerationConfig` does.
+
+        What the engine finds wrong later, it finds in every request: that is a crash outcome.
+        """
         self._opened = None
         if model is None or not prompt:
             raise JobError(BAD_REQUEST, "this adapter needs a model and a nonempty prompt")

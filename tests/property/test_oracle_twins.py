@@ -64,13 +64,15 @@ def test_the_law_is_the_product_along_each_sequence(kernel: Table) -> None:
             inner = [sequence[:at] for at in range(1, length)]
             if any(kernel.stops(inner)) or not kernel.stops([sequence])[0]:
                 continue
-            mass = math.prod(kernel.row(sequence[:at])[token] for at, token in zip(range(length), sequence))
+            mass = math.prod(kernel.row(sequence[:at])[token] for at, token in enumerate(sequence))
             if mass > 0:
                 expected[naive.canonical(kernel.outcome(sequence))] = mass
     found = levels.law(kernel)
     keys = [naive.canonical(outcome) for outcome, _ in found]
     assert keys == sorted(expected), "outcomes are missing, repeated, extra or out of order"
-    assert all(math.isclose(mass, expected[key], rel_tol=1e-12) for key, (_, mass) in zip(keys, found))
+    assert all(
+        math.isclose(mass, expected[key], rel_tol=1e-12) for key, (_, mass) in zip(keys, found, strict=True)
+    )
     assert math.isclose(math.fsum(mass for _, mass in found), 1.0, abs_tol=1e-12)
 
 

@@ -37,9 +37,7 @@ def test_placeholders_are_filled_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_it_runs_in_the_folder_of_the_study_with_nothing_to_read(tmp_path: Path) -> None:
-    script = (
-        "import os, sys, json; print(json.dumps({'value': os.getcwd()})); print(json.dumps({'value': sys.stdin.read()}))"
-    )
+    script = "import os, sys, json; print(json.dumps({'value': os.getcwd()})); print(json.dumps({'value': sys.stdin.read()}))"
     assert run(script, rows=2, cwd=tmp_path) == [{"value": str(tmp_path)}, {"value": ""}]
 
 
@@ -60,7 +58,7 @@ def test_what_a_record_can_hold_is_an_outcome(value: str) -> None:
         ("{'value': 1}", "BadOutput"),
         ("1", "BadOutput"),
         ("", "BadOutput"),
-        ("[[\"value\", 1]]", "BadOutput"),
+        ('[["value", 1]]', "BadOutput"),
         ('{"value": null}', "BadOutput"),
         ('{"value": [1]}', "BadOutput"),
         ('{"value": {"a": 1}}', "BadOutput"),
@@ -89,7 +87,7 @@ def test_a_bad_line_spoils_its_whole_request() -> None:
 
 
 def test_bytes_that_are_no_text_are_bad_output() -> None:
-    assert run("import os; os.write(1, b'{\"value\":\"\\xff\"}\\n')") == [{"crash": "BadOutput"}]
+    assert run('import os; os.write(1, b\'{"value":"\\xff"}\\n\')') == [{"crash": "BadOutput"}]
 
 
 def test_too_few_lines_are_bad_output() -> None:

@@ -123,7 +123,12 @@ def test_junk_is_answered_and_the_worker_goes_on(session: Session) -> None:
         ("law", {}, "bad-request", "no configuration is open"),
         ("open", {}, "bad-request", "configuration is missing"),
         ("open", {"configuration": {}}, "bad-request", "adapter is missing"),
-        ("open", {"configuration": {"adapter": "xx"}}, "bad-request", "no adapter 'xx'; there are: fake, gone"),
+        (
+            "open",
+            {"configuration": {"adapter": "xx"}},
+            "bad-request",
+            "no adapter 'xx'; there are: fake, gone",
+        ),
         ("open", {"configuration": {"adapter": "gone"}}, "unsupported", "say the word"),
         ("open", {"configuration": CONFIGURATION, "prompt": [True]}, "bad-request", "prompt"),
         ("open", {"configuration": CONFIGURATION, "prompt": "abc"}, "bad-request", "prompt"),
