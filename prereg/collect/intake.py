@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from prereg.codec.canonical import digest, dump_file
@@ -19,11 +17,10 @@ from prereg.model.seal import Entry
 from prereg.seal.records import encode_shard, outcome_fault
 from prereg.seal.verified import stored_shards
 from prereg.store.files import sync_folder, write_whole
+from prereg.store.folder import leftovers, shard_at, walk
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter
 
-_SHARD_FILE = re.compile(r"([0-9]{5,})\.(jsonl\.gz|meta\.json)")
-_PARTIAL = re.compile(r"\..+\.partial")
 _COUNTERS = {"proposals", "verifications", "accepted"}
 
 
@@ -38,9 +35,8 @@ class Binding:
     study: str
     seal: str
     network: Network
-    environments: dict[str, str]
+    environments: Mapping[str, str]
     """Fingerprint of each build's environment."""
-    actor: str
 
 
 def records_of(shard: Shard, replies: list[Any], *, seal: str, drafter: bool) -> list[Record]:
@@ -112,49 +108,64 @@ def _counters(value: Any, drafter: bool, seed: str) -> Counters:
     return Counters(**value)
 
 
-def store(
-    paths: StudyPaths, ledger: LedgerWriter, finished: Finished, binding: Binding, *, drafter: bool
-) -> None:
-    """Check, encode and write one shard, then enter it in the ledger; without its line it does not count.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A shard that is ready to be written."""
 
-    Raises VerificationFailed, before anything is written, for draws that are not what the plan asks for.
-    """
+    shard: Shard
+    data: bytes
+    meta: bytes
+    body: dict[str, Any]
+    """Of its ledger entry."""
+
+
+def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
+    """Check and encode a shard. Raises VerificationFailed for draws that are not what the plan asks for."""
     shard = finished.job.shard
     encoded = encode_shard(records_of(shard, finished.replies, seal=binding.seal, drafter=drafter))
-    meta = ShardMeta(
-        study=binding.study,
-        seal=binding.seal,
-        unit=shard.unit.id,
-        shard=shard.index,
-        attempt=1,
-        first_seed=str(shard.first_seed),
-        requests=shard.requests,
-        rows=shard.rows,
-        draws=shard.draws,
-        records_sha256=encoded.records_sha256,
-        records_size=encoded.records_size,
-        lines_sha256=encoded.lines_sha256,
-        lines_size=encoded.lines_size,
-        environment=binding.environments[finished.job.opening.build],
-        network=binding.network,
-        started=finished.started,
-        ended=finished.ended,
+    meta = dump_file(
+        to_json(
+            ShardMeta(
+                study=binding.study,
+                seal=binding.seal,
+                unit=shard.unit.id,
+                shard=shard.index,
+                attempt=1,
+                first_seed=str(shard.first_seed),
+                requests=shard.requests,
+                rows=shard.rows,
+                draws=shard.draws,
+                records_sha256=encoded.records_sha256,
+                records_size=encoded.records_size,
+                lines_sha256=encoded.lines_sha256,
+                lines_size=encoded.lines_size,
+                environment=binding.environments[finished.job.opening.build],
+                network=binding.network,
+                started=finished.started,
+                ended=finished.ended,
+            )
+        )
     )
-    meta_bytes = dump_file(to_json(meta))
-    write_whole(paths.shard_records(shard.unit.id, shard.index), encoded.data)
-    write_whole(paths.shard_meta(shard.unit.id, shard.index), meta_bytes)
-    sync_folder(paths.records)
-    sync_folder(paths.root)
     body = {
         "unit": shard.unit.id,
         "shard": shard.index,
         "attempt": 1,
         "records_sha256": encoded.records_sha256,
         "records_size": encoded.records_size,
-        "meta_sha256": digest(meta_bytes),
+        "meta_sha256": digest(meta),
         "draws": shard.draws,
     }
-    ledger.append("shard-stored", body, binding.actor)
+    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body)
+
+
+def store(paths: StudyPaths, ledger: LedgerWriter, prepared: Prepared, actor: str) -> None:
+    """Write a shard and then its ledger line, without which it does not count. Raises OSError."""
+    shard = prepared.shard
+    write_whole(paths.shard_records(shard.unit.id, shard.index), prepared.data)
+    write_whole(paths.shard_meta(shard.unit.id, shard.index), prepared.meta)
+    sync_folder(paths.records)
+    sync_folder(paths.root)
+    ledger.append("shard-stored", prepared.body, actor)
 
 
 def discard_leftovers(paths: StudyPaths, entries: Iterable[Entry]) -> list[str]:
@@ -163,28 +174,14 @@ def discard_leftovers(paths: StudyPaths, entries: Iterable[Entry]) -> list[str]:
     Anything else that does not belong stays, for the verification to refuse.
     """
     kept = stored_shards(tuple(entries))
-    gone: list[Path] = [p for p in _files(paths.root) if _PARTIAL.fullmatch(p.name)]
-    for folder in (paths.seal, paths.records):
-        gone += [p for p in _files(folder) if _PARTIAL.fullmatch(p.name)]
-    units = (
-        [p for p in paths.records.iterdir() if p.is_dir() and not p.is_symlink()]
-        if paths.records.is_dir()
-        else []
-    )
-    for unit in units:
-        for path in _files(unit):
-            match = _SHARD_FILE.fullmatch(path.name)
-            if _PARTIAL.fullmatch(path.name) or (match and (unit.name, int(match[1])) not in kept):
-                gone.append(path)
+    gone = leftovers(paths)
+    for name in walk(paths).files:
+        place = shard_at(name)
+        if place is not None and place[:2] not in kept:
+            gone.append(paths.root / name)
     for path in gone:
         path.unlink()
-    for unit in units:
-        if not any(unit.iterdir()):
-            unit.rmdir()
-    return [p.relative_to(paths.root).as_posix() for p in gone]
-
-
-def _files(folder: Path) -> list[Path]:
-    return (
-        sorted(p for p in folder.iterdir() if p.is_file() and not p.is_symlink()) if folder.is_dir() else []
-    )
+    for folder in {path.parent for path in gone if path.parent.parent == paths.records}:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    return sorted(path.relative_to(paths.root).as_posix() for path in gone)

@@ -10,13 +10,14 @@ from typing import Any
 
 from prereg.codec.canonical import dumps
 from prereg.codec.convert import outcome_from, to_json
+from prereg.collect.executors.base import opening_of
 from prereg.collect.network import isolation
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import environment_of, interpreter, load_build
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed, UsageError
 from prereg.model.law import Mass
-from prereg.model.study import Configuration, Protocol
+from prereg.model.study import Protocol
 from prereg.store.layout import harness_root
 
 AGREEMENT = 1e-12
@@ -65,7 +66,7 @@ def _laws_of_build(
                     continue
                 current = configuration.id
                 progress.note(f"{current}: enumerating the reference law")
-                worker.call("open", **opening_fields(protocol, configuration), cwd=None)
+                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=None)
                 law = _law(worker.call("law"), current)
                 if cross_check:
                     progress.note(f"{current}: enumerating it again by the definition")
@@ -79,13 +80,6 @@ def _laws_of_build(
             next_step=f"prereg build {build}",
         ) from None
     return laws
-
-
-def opening_fields(protocol: Protocol, configuration: Configuration) -> dict[str, Any]:
-    """What an `open` request says of a configuration: the sealed JSON of it, its model and its prompt."""
-    model = None if configuration.model is None else to_json(protocol.models[configuration.model])
-    prompt = None if configuration.prompt is None else list(protocol.prompts[configuration.prompt])
-    return {"configuration": to_json(configuration), "model": model, "prompt": prompt}
 
 
 def _law(reply: Any, name: str) -> tuple[Mass, ...]:

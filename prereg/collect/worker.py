@@ -83,7 +83,8 @@ class Worker:
         self._stderr_size = 0
         self._number = 0
         self._open = True
-        self._reaping = threading.Lock()
+        # Reentrant, because a signal handler may kill a worker while its thread is killing it.
+        self._reaping = threading.RLock()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+from typing import Protocol as Interface
 
+from prereg.codec.convert import to_json
 from prereg.collect.network import Isolation
 from prereg.model.plan import Shard
+from prereg.model.study import Configuration, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,20 @@ class Opening:
     def name(self) -> str:
         """The configuration's id."""
         return str(self.configuration["id"])
+
+    def fields(self) -> dict[str, Any]:
+        """What an `open` request says of it."""
+        return {"configuration": self.configuration, "model": self.model, "prompt": self.prompt}
+
+
+def opening_of(protocol: Protocol, configuration: Configuration) -> Opening:
+    """The sealed JSON of a configuration, of its model and of its prompt."""
+    return Opening(
+        build=configuration.build,
+        configuration=to_json(configuration),
+        model=None if configuration.model is None else to_json(protocol.models[configuration.model]),
+        prompt=None if configuration.prompt is None else list(protocol.prompts[configuration.prompt]),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +87,7 @@ class Site:
     request_seconds: float
 
 
-class Limits(Protocol):
+class Limits(Interface):
     """The ceilings of time. Safe from any thread."""
 
     def start(self, job: Job) -> None:
@@ -86,7 +103,7 @@ class Limits(Protocol):
         ...
 
 
-class Executor(Protocol):
+class Executor(Interface):
     """Runs jobs on workers."""
 
     def run(
@@ -96,11 +113,12 @@ class Executor(Protocol):
         limits: Limits,
         wanted: Callable[[Job], bool],
         advance: Callable[[int], None],
-    ) -> Iterator[Finished | Failed]:
+    ) -> Generator[Finished | Failed, None, None]:
         """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
 
         A job that is not `wanted` when its turn comes is left out. `advance` gets the draws of each finished
         request (negative for those of a failed job); it is called from any thread. Ends early after `stop`.
+        No worker is left when the generator is closed.
         """
         ...
 

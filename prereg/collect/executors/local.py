@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ class LocalExecutor:
         limits: Limits,
         wanted: Callable[[Job], bool],
         advance: Callable[[int], None],
-    ) -> Iterator[Finished | Failed]:
+    ) -> Generator[Finished | Failed, None, None]:
         """See `Executor.run`."""
         waiting = _Waiting(jobs, wanted)
         # A thread that is ahead of the intake waits here, so that finished shards never pile up in memory.
@@ -182,9 +182,7 @@ class _Seat:
         self.opened = None
         self._worker.call(
             "open",
-            configuration=job.opening.configuration,
-            model=job.opening.model,
-            prompt=job.opening.prompt,
+            **job.opening.fields(),
             cwd=str(self._site.study),
             left=lambda: limits.left(job),
         )

@@ -1,0 +1,213 @@
+"""What must hold before the first draw, as numbered gates; messages and tests cite the numbers.
+
+1. No other collection of this study runs, and its ledger is a sound chain.
+2. The study is sealed or collecting.
+3. Everything sealed verifies, and every stored shard.
+4. The signer is a collector or an author.
+5. There is an attempt left.
+6. Each build's environment is the sealed one.
+7. The reserved seeds are nobody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prereg.collect.environments import differences, fingerprint_at
+from prereg.collect.network import Isolation, isolation
+from prereg.collect.progress import Progress
+from prereg.collect.runtime import Build, environment_of, load_build, sealed_build
+from prereg.collect.seeds import refuse_spent_seeds
+from prereg.collect.staging import Stage
+from prereg.errors import PreregError, UsageError, WrongState
+from prereg.model.plan import Shard
+from prereg.seal import sshsig
+from prereg.seal.head import ROLES
+from prereg.seal.keys import SigningKey
+from prereg.seal.trust import LEDGER, check_signer, load_trust
+from prereg.seal.verified import VerifiedStudy
+from prereg.seal.verify import verify_study
+from prereg.store.files import read_once, write_whole
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import LedgerWriter, parse_time, timestamp
+from prereg.store.repo import Repo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """A study that may be collected, and what it is to be collected with."""
+
+    verified: VerifiedStudy
+    builds: Mapping[str, Build]
+    environments: Mapping[str, Path]
+    fingerprints: dict[str, str]
+    isolation: Isolation
+    missing: tuple[Shard, ...]
+    """The planned shards of valid units that are not yet stored, in protocol order."""
+
+
+def refuse_draft(paths: StudyPaths) -> None:
+    """Gate 2 for a study without a ledger."""
+    if not paths.ledger.exists():
+        raise WrongState(
+            "gate 2: the study is a draft; only sealed studies are collected",
+            where=str(paths.root),
+            next_step=f"prereg seal {paths.root}",
+        )
+
+
+def state_of(paths: StudyPaths, ledger: LedgerWriter) -> str:
+    """Gate 2: `sealed`, `collecting`, or `unfinished` for a complete collection whose end was never signed.
+
+    Raises WrongState for every later state.
+    """
+    if ledger.state in ("sealed", "collecting"):
+        return ledger.state
+    if ledger.state == "collected" and not _is_finished(paths, ledger):
+        return "unfinished"
+    raise WrongState(
+        f"gate 2: the study is {ledger.state}: every sealed draw is there and nothing is left to collect",
+        where=str(paths.root),
+        next_step=f"prereg {_NEXT[ledger.state]} {paths.root}",
+    )
+
+
+_NEXT = {"collected": "analyse", "analysed": "audit", "audited": "report"}
+
+
+def _is_finished(paths: StudyPaths, ledger: LedgerWriter) -> bool:
+    """Whether the ledger's last entry is signed and the whole ledger committed."""
+    repo = Repo.find(paths.root)
+    commit = repo.head()
+    if commit is None:
+        return False
+    return all(
+        file.exists() and repo.blob_at(commit, file) == read_once(file)
+        for file in (paths.ledger, paths.head, paths.head_signature)
+    )
+
+
+def recover_head(paths: StudyPaths) -> bool:
+    """Put the last committed head back if a run was killed between writing a head and its signature."""
+    try:
+        data, signature = read_once(paths.head), read_once(paths.head_signature)
+    except PreregError:
+        return False
+    if _signs(signature, data):
+        return False
+    repo = Repo.find(paths.root)
+    commit = repo.head()
+    committed = None if commit is None else repo.blob_at(commit, paths.head)
+    if committed is None or not _signs(signature, committed):
+        return False
+    write_whole(paths.head, committed)
+    return True
+
+
+def _signs(signature: bytes, data: bytes) -> bool:
+    try:
+        sshsig.verify(signature, data, namespace=LEDGER, where="ledger.head.json.sig")
+    except PreregError:
+        return False
+    return True
+
+
+def verify(paths: StudyPaths) -> VerifiedStudy:
+    """Gate 3."""
+    try:
+        return verify_study(paths, need=("sealed", "collecting", "collected"), allow_partials=True)
+    except PreregError as error:
+        raise _numbered(error, 3) from None
+
+
+def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str) -> None:
+    """Gate 4."""
+    try:
+        check_signer(
+            load_trust(paths),
+            principal=principal,
+            public_key=key.public_key,
+            roles=ROLES["collection-started"],
+            namespace=LEDGER,
+            at=parse_time(timestamp()),
+            where=str(paths.allowed_signers),
+        )
+    except PreregError as error:
+        raise _numbered(error, 4) from None
+
+
+def refuse_second_attempt(verified: VerifiedStudy) -> None:
+    """Gate 5: every stored shard and lost unit belongs to the one attempt that the protocol allows."""
+    allowed = verified.study.protocol.attempts
+    for entry in verified.entries:
+        attempt = entry.body.get("attempt", 1)
+        if not isinstance(attempt, int) or attempt > allowed:
+            raise WrongState(
+                f"gate 5: attempt {attempt} was made; the protocol allows {allowed}",
+                where=f"ledger.jsonl:{entry.seq}#/body/attempt",
+            )
+
+
+def admit(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Admission:
+    """Gates 6 and 7, for a study that passed the others and is staged.
+
+    Raises WrongState for an environment that is not built or not the sealed one, VerificationFailed for seeds
+    that another study has reserved or used, EngineFailed if no worker starts.
+    """
+    names = sorted(verified.manifest.environments)
+    builds = {name: sealed_build(name, verified.files) for name in names}
+    environments: dict[str, Path] = {}
+    fingerprints: dict[str, str] = {}
+    for name, build in builds.items():
+        progress.note(f"taking the fingerprint of {name}")
+        fingerprints[name], environments[name] = _environment(verified, build, stage.code)
+    try:
+        compared = refuse_spent_seeds(verified.paths, verified.study.seeds)
+    except PreregError as error:
+        raise _numbered(error, 7) from None
+    progress.note(f"seeds compared with {compared} intervals of other studies: no overlap")
+    return Admission(
+        verified=verified,
+        builds=builds,
+        environments=environments,
+        fingerprints=fingerprints,
+        isolation=isolation(),
+        missing=tuple(verified.missing()),
+    )
+
+
+def _environment(verified: VerifiedStudy, build: Build, code: Path) -> tuple[str, Path]:
+    """Gate 6 for one build: its fingerprint and its folder."""
+    try:
+        folder = environment_of(build)
+    except WrongState as error:
+        raise WrongState(f"gate 6: {error.what}", where=error.where, next_step=_remedy(build)) from None
+    expected = verified.manifest.environments[build.name]
+    found = fingerprint_at(folder, code)
+    if found.digest != expected:
+        names = differences(build, found.detail)
+        what = "; ".join(names[:10]) or "it is as it was built, which never was the sealed one"
+        raise WrongState(
+            f"gate 6: the environment of {build.name} is not the sealed one: its fingerprint is "
+            f"{found.digest}, the seal says {expected} ({what})",
+            where=str(folder),
+            next_step=_remedy(build, remove=folder),
+        )
+    return found.digest, folder
+
+
+def _remedy(build: Build, *, remove: Path | None = None) -> str:
+    command = f"prereg build {build.name}"
+    try:
+        same = load_build(build.name).lock_digest == build.lock_digest
+    except UsageError:
+        same = False
+    if not same:
+        command += " in a checkout whose lock of this build is the sealed one"
+    return command if remove is None else f"rm -r {remove} && {command}"
+
+
+def _numbered(error: PreregError, number: int) -> PreregError:
+    return type(error)(f"gate {number}: {error.what}", where=error.where, next_step=error.next_step)
