@@ -52,7 +52,8 @@ def seal_study(
     """Seal a study that `check` has passed; afterwards every byte of it is bound, signed and committed.
 
     `environments` has the fingerprint of every build that the protocol names. Until the commit is made
-    nothing is left behind. Raises WrongState (a seal or evidence exists, dirty files, shallow clone, stale events),
+    nothing is left behind. Raises WrongState (a seal or evidence exists, dirty files, shallow clone, events
+    of other code),
     UsageError (links, submodules, ignored files, faults in the study), Untrusted (the signer is no author).
     """
     with study_lock(paths):
@@ -234,7 +235,7 @@ def _check_committed(paths: StudyPaths, repo: Repo, manifest: Manifest, commit: 
     blobs = repo.blobs_at(commit, paths.root)
     for file in manifest.files:
         data, _ = read_with_mode(paths.root / file.path)
-        expected = (file.mode, repo.blob_id(data)) if digest(data) == file.sha256 else None
+        expected = (file.mode, repo.blob_id(data, like=commit)) if digest(data) == file.sha256 else None
         if blobs.get(prefix + file.path) != expected:
             raise VerificationFailed(
                 "changed while it was being sealed", where=file.path, next_step="git reset --soft HEAD~1"
