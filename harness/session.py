@@ -1,10 +1,11 @@
-"""The other end of a worker, as small as it can be: for tests, for `harness.bench`, and to try a build by hand.
+"""The other end of a worker, as small as can be: for tests, `harness.bench`, and to try a build by hand.
 
 The collector has its own, with watchdogs, a network namespace and seals.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -30,8 +31,8 @@ class Reply:
 class Session:
     """One worker, run by the interpreter `python` from the harness under `root`.
 
-    `prelude` is Python code that runs in the worker before it starts to serve, `pass_fds` the descriptors that
-    it inherits besides the standard ones.
+    `prelude` is Python code that runs in the worker before it starts to serve, `pass_fds` the descriptors
+    that it inherits besides the standard ones.
     """
 
     __slots__ = ("_number", "process")
@@ -98,10 +99,8 @@ class Session:
     def end(self, patience: float = 30.0) -> int:
         """Close the worker's input, wait for it (then kill it), and return its exit status."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it may have ended before it read everything
             self.process.stdin.close()
-        except BrokenPipeError:
-            pass  # it had ended before it read everything
         try:
             status = self.process.wait(patience)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What every adapter promises, one suite for all. Each engine brings a case; see `harness/builds/README.md`."""
+"""What every adapter promises, one suite for all: an engine brings a case (harness/builds/README.md)."""
 
 from __future__ import annotations
 

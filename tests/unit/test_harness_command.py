@@ -37,7 +37,9 @@ def test_placeholders_are_filled_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_it_runs_in_the_folder_of_the_study_with_nothing_to_read(tmp_path: Path) -> None:
-    script = "import os, sys, json; print(json.dumps({'value': os.getcwd()})); print(json.dumps({'value': sys.stdin.read()}))"
+    script = (
+        "import os, sys, json; [print(json.dumps({'value': v})) for v in (os.getcwd(), sys.stdin.read())]"
+    )
     assert run(script, rows=2, cwd=tmp_path) == [{"value": str(tmp_path)}, {"value": ""}]
 
 
