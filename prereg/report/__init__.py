@@ -1,0 +1,1 @@
+"""Derived pages of a study; never evidence."""

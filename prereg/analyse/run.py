@@ -1,0 +1,191 @@
+"""`prereg analyse`: authenticated records in, decisions and one ledger entry out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from prereg.analyse.decide import decide
+from prereg.analyse.tally import tally
+from prereg.codec.canonical import digest, dump_file
+from prereg.codec.convert import read_machine, to_json
+from prereg.errors import PreregError, VerificationFailed
+from prereg.model.plan import plan
+from prereg.model.seal import Entry, State
+from prereg.model.verdict import Decisions
+from prereg.seal.evidence import authenticated_records, check_shard_set
+from prereg.seal.finish import sign_head_and_commit
+from prereg.seal.keys import SigningKey
+from prereg.seal.trust import AUTHOR, LEDGER, check_signer, load_trust
+from prereg.seal.verified import VerifiedStudy
+from prereg.seal.verify import verify_study
+from prereg.store.files import read_in, write_whole
+from prereg.store.folder import partial_of, walk
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import LedgerWriter
+from prereg.store.repo import Repo
+
+NAME = "analysis/decisions.json"
+STATES: tuple[State, ...] = ("collected", "analysed", "audited")
+"""The states in which a study may be analysed."""
+TOLERANCE = 1e-10
+"""Numbers of two decision files agree within this."""
+
+Progress = Callable[[str, int, int], None]
+"""Called after each unit with its id, the draws read so far and the draws planned."""
+
+
+def analyse_study(
+    paths: StudyPaths, *, key: SigningKey, principal: str, progress: Progress | None = None
+) -> Decisions:
+    """Apply the sealed rules to the study's records; write the decisions, enter them in the ledger, commit.
+
+    A study that is analysed already is analysed again and compared: nothing is written, and the decisions of
+    the ledger are returned. What a killed analysis left is completed.
+
+    Raises WrongState before the collection is complete, Untrusted unless `key` is an author's,
+    EvidenceIncomplete for a missing unit that the protocol does not bound, and VerificationFailed if anything
+    was altered or if a second analysis comes to other decisions.
+    """
+    verified = _gate(paths)
+    check_signer(
+        load_trust(paths),
+        principal=principal,
+        public_key=key.public_key,
+        roles=AUTHOR,
+        namespace=LEDGER,
+        at=datetime.now(UTC),
+        where="--key",
+    )
+    decisions = decisions_of(verified, progress)
+    data = dump_file(to_json(decisions))
+    read_machine(data, "decisions", Decisions, where=NAME)
+    entry = last_analysis(verified.entries)
+    if entry is not None:
+        decisions = _compare(paths, entry, data)
+        if _finished(paths, verified):
+            return decisions
+    with LedgerWriter.open(paths) as writer:
+        if writer.head != verified.head:
+            raise VerificationFailed(
+                "another program added to it during the analysis",
+                where="ledger.jsonl",
+                next_step=f"prereg analyse {paths.root}",
+            )
+        for name in walk(paths).files:
+            if partial_of(name) == NAME:
+                (paths.root / name).unlink()
+        if entry is None:
+            write_whole(paths.decisions, data)
+            writer.append("analysis", {"seal": verified.seal, "decisions_sha256": digest(data)}, principal)
+        sign_head_and_commit(
+            paths,
+            key=key,
+            principal=principal,
+            message=f"Analyse {paths.name}",
+            touched=[paths.decisions],
+        )
+    return decisions
+
+
+def decisions_of(verified: VerifiedStudy, progress: Progress | None = None) -> Decisions:
+    """What the sealed rules say of a verified study's records. Writes nothing."""
+    protocol = verified.study.protocol
+    planned = sum(protocol.sampling[unit.arm].draws for unit in protocol.units())
+    tallies = {}
+    read = 0
+    for unit, records in authenticated_records(verified):
+        tallies[unit.id] = tally(unit.id, records)
+        read += len(records)
+        if progress is not None:
+            progress(unit.id, read, planned)
+    return decide(verified.study, verified.seal, tallies, verified.invalid.keys())
+
+
+def last_analysis(entries: tuple[Entry, ...]) -> Entry | None:
+    """The ledger's last `analysis` entry, or None."""
+    return next((e for e in reversed(entries) if e.type == "analysis"), None)
+
+
+def _gate(paths: StudyPaths) -> VerifiedStudy:
+    """Verify all but the records' bytes, and let nothing through but what a killed analysis leaves."""
+    try:
+        return verify_study(paths, need=STATES, records=False)
+    except VerificationFailed as fault:
+        verified = verify_study(paths, need=STATES, records=False, allow_partials=True)
+        if not _own_leftovers(paths, verified):
+            raise fault from None
+        return verified
+
+
+def _finished(paths: StudyPaths, verified: VerifiedStudy) -> bool:
+    """Whether nothing of the last analysis is left to sign or to commit."""
+    if verified.signed < len(verified.entries):
+        return False
+    if verified.entries[-1].type != "analysis":
+        return True
+    repo = Repo.find(paths.root)
+    commit = repo.head()
+    return commit is not None and all(
+        repo.blob_at(commit, path) == read_in(paths.root, path.relative_to(paths.root).as_posix())[0]
+        for path in (paths.decisions, paths.ledger, paths.head, paths.head_signature)
+    )
+
+
+def _own_leftovers(paths: StudyPaths, verified: VerifiedStudy) -> bool:
+    """Whether the one thing amiss is an analysis cut off between its file, its entry and its head."""
+    files = walk(paths).files
+    partials = {target for name in files if (target := partial_of(name))}
+    unsigned = verified.entries[verified.signed :]
+    if partials - {NAME} or any(e.type != "analysis" for e in unsigned):
+        return False
+    shards = plan(verified.study.protocol, verified.study.seeds)
+    planned = {(s.unit.id, s.index): s for s in shards}
+    try:
+        check_shard_set(verified.stored, planned, verified.invalid, files, complete=True, orphans=False)
+    except PreregError:
+        return False
+    return bool(partials or unsigned) or (NAME in files and last_analysis(verified.entries) is None)
+
+
+def _compare(paths: StudyPaths, entry: Entry, data: bytes) -> Decisions:
+    """The decisions of the ledger, if this analysis came to the same."""
+    before, _ = read_in(paths.root, NAME)
+    if digest(before) != entry.body["decisions_sha256"]:
+        raise VerificationFailed(
+            f"its SHA-256 is not that of ledger entry {entry.seq}",
+            where=NAME,
+            next_step=f"git checkout -- {NAME}",
+        )
+    stored = read_machine(before, "decisions", Decisions, where=NAME)
+    if before != data:
+        fresh = read_machine(data, "decisions", Decisions, where=NAME)
+        found = differences(to_json(stored), to_json(fresh))
+        if found:
+            raise VerificationFailed(
+                f"a second analysis of the same records differs: {found[0]}"
+                + (f", and {len(found) - 1} more" if len(found) > 1 else ""),
+                where=NAME,
+                next_step=f"prereg audit {paths.root}",
+            )
+    return stored
+
+
+def differences(one: Any, two: Any, at: str = "") -> list[str]:
+    """Where two JSON values differ, as pointer and both values; numbers agree within TOLERANCE."""
+    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
+        return [d for name in one for d in differences(one[name], two[name], f"{at}/{name}")]
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        return [
+            d for i, (a, b) in enumerate(zip(one, two, strict=True)) for d in differences(a, b, f"{at}/{i}")
+        ]
+    if _is_number(one) and _is_number(two):
+        same = abs(one - two) <= TOLERANCE
+    else:
+        same = type(one) is type(two) and one == two
+    return [] if same else [f"{at or '/'}: {one!r:.60} became {two!r:.60}"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
