@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.schema import validate
-from prereg.errors import EngineFailed, WrongState
+from prereg.errors import EngineFailed, VerificationFailed, WrongState
+from prereg.seal.finish import sign_head_and_commit
+from prereg.seal.keys import SigningKey
+from prereg.seal.manifest import read_manifest
+from prereg.seal.trust import AUDIT, check_signer, load_trust
+from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths, auditor_root
+from prereg.store.ledger import append, head_of
+from prereg.store.lock import study_lock
 
 CEILING_SECONDS = 3600
 """An audit that takes longer is stopped: it recomputes bounds, it runs no engine."""
@@ -75,6 +82,56 @@ def run_auditor(paths: StudyPaths, *, without_history: bool = False, python: str
     return AuditRun(report=report, value=value, exit_code=done.returncode, text=done.stdout)
 
 
+def audit_study(
+    paths: StudyPaths, *, key: SigningKey, principal: str, without_history: bool = False
+) -> AuditRun:
+    """Run the auditor, and sign, enter and commit its report if it reached the decisions.
+
+    A report that says AGREES or DISAGREES becomes part of the study. One that says FAILED or INCOMPLETE does not: there
+    is no authentic ledger to enter it in. Raises WrongState before analysis and for the author's own key, and
+    Untrusted if the signer is no reviewer.
+    """
+    manifest = read_manifest(read_once(paths.manifest)) if paths.manifest.exists() else None
+    if manifest is None:
+        raise WrongState(
+            "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
+        )
+    refuse_own_audit(manifest.author.key, manifest.author.principal, key.fingerprint, principal)
+    check_signer(
+        load_trust(paths),
+        principal=principal,
+        public_key=key.public_key,
+        roles=("reviewer",),
+        namespace=AUDIT,
+        at=datetime.now(UTC),
+        where=str(paths.allowed_signers),
+    )
+    run = run_auditor(paths, without_history=without_history)
+    if run.result not in ("AGREES", "DISAGREES"):
+        return run
+    with study_lock(paths):
+        if run.value["ledger_head"] != head_of(read_once(paths.ledger)):
+            raise VerificationFailed("the ledger changed during the audit", where=str(paths.ledger))
+        signature = key.sign(run.report, namespace=AUDIT)
+        write_whole(paths.audit_report, run.report)
+        write_whole(paths.audit_signature, signature)
+        body = {
+            "seal": run.value["seal"],
+            "report_sha256": run.report_sha256,
+            "signature_sha256": digest(signature),
+            "result": run.result,
+        }
+        append(paths, "audit", body, principal)
+        sign_head_and_commit(
+            paths,
+            key=key,
+            principal=principal,
+            message=f"Audit study {paths.name}: {run.result}",
+            touched=[paths.audit_report.parent],
+        )
+    return run
+
+
 def refuse_own_audit(author_key: str, author: str, reviewer_key: str, reviewer: str) -> None:
     """Raise WrongState if the reviewer is the author, by key or by name."""
     if author_key == reviewer_key or author == reviewer:
@@ -99,8 +156,3 @@ def disagreements(value: dict[str, Any]) -> list[str]:
         if not p["agrees"]:
             out.append(f"prediction {p['id']}: derived {p['status']}, claimed {p['claimed']}")
     return out
-
-
-def as_json(run: AuditRun) -> str:
-    """The report as one line for programs."""
-    return json.dumps(run.value, ensure_ascii=False, sort_keys=True)

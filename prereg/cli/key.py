@@ -9,6 +9,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, emit, say
+from prereg.errors import PreregError
 
 key_app = typer.Typer(help="Keys, and who may sign what.", no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(key_app, name="key")
@@ -33,12 +34,17 @@ def new(
 
     from prereg.model.seal import Role
     from prereg.seal.keys import generate_key
-    from prereg.seal.trust import add_signer, check_new_signer
+    from prereg.seal.trust import add_signer
 
     roles = cast("list[Role]", role)
-    check_new_signer(repository, principal, roles)
     made = generate_key(file)
-    add_signer(repository, principal, made.public_line, roles)
+    try:
+        add_signer(repository.absolute(), principal, made.public_line, roles)
+    except PreregError:
+        # A key that trust/ refused must not lie around as if it counted.
+        for leftover in (file.expanduser(), file.expanduser().with_name(file.name + ".pub")):
+            leftover.unlink(missing_ok=True)
+        raise
     if as_json:
         emit({"file": str(file), "principal": principal, "roles": role, "fingerprint": made.fingerprint})
         return

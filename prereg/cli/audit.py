@@ -1,0 +1,64 @@
+"""`prereg audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from prereg.cli.app import app
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say, short, table
+from prereg.errors import EvidenceIncomplete, VerificationFailed
+
+
+@app.command(epilog="Example: prereg audit studies/mine --key ~/keys/rev")
+def audit(
+    folder: StudyDir,
+    key: KeyFile,
+    principal: Principal = None,
+    without_history: Annotated[
+        bool, typer.Option("--without-history", help="Waive the order of commits; the report says so.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Derive every decision again with the independent auditor, and sign its report."""
+    from prereg.audit.run import audit_study, disagreements
+    from prereg.cli.signing import actor
+    from prereg.store.layout import study_paths
+
+    paths = study_paths(folder)
+    who = actor(paths, key, principal)
+    say("The auditor runs in a process of its own; it imports nothing of prereg.")
+    run = audit_study(paths, key=who.key, principal=who.principal, without_history=without_history)
+    value = run.value
+    if as_json:
+        emit(value)
+    else:
+        table(
+            "The auditor's steps",
+            ("", "step", "status", "looked at", "detail"),
+            [(s["number"], s["name"], s["status"], s["applied"], s["detail"]) for s in value["steps"]],
+        )
+        table(
+            "Decisions, derived again",
+            ("configuration", "derived", "claimed", "agrees"),
+            [
+                (c["id"], c["verdict"], c["claimed"], "yes" if c["agrees"] else "NO")
+                for c in value["configurations"]
+            ],
+        )
+        say(f"{value['result']}: report {short(run.report_sha256)}, signed by {who.principal}.")
+    complaints = disagreements(value)
+    if value["result"] == "INCOMPLETE":
+        missing = [s["detail"] for s in value["steps"] if s["status"] == "not-checked"]
+        raise EvidenceIncomplete(
+            f"the auditor could not check everything: {missing[0] if missing else 'see its report'}",
+            where=str(paths.audit_report),
+            next_step=f"prereg status {folder}",
+        )
+    if value["result"] != "AGREES":
+        raise VerificationFailed(
+            f"the auditor says {value['result']}: {complaints[0] if complaints else 'see its report'}",
+            where=str(paths.audit_report),
+            next_step=f"prereg verify {folder}",
+        )

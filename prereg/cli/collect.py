@@ -1,0 +1,57 @@
+"""`prereg collect`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from prereg.cli.app import app
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say, table
+
+
+@app.command(epilog="Example: prereg collect studies/mine --key ~/keys/ada --workers 2")
+def collect(
+    folder: StudyDir,
+    key: KeyFile,
+    principal: Principal = None,
+    workers: Annotated[int | None, typer.Option(help="Worker processes; one a core by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is missing of the sealed draws. Safe to kill, and to start again."""
+    from prereg.cli.progress import renderer
+    from prereg.cli.signing import actor
+    from prereg.collect.runner import collect_study
+    from prereg.store.layout import study_paths
+
+    paths = study_paths(folder)
+    who = actor(paths, key, principal)
+    result = collect_study(paths, key=who.key, principal=who.principal, progress=renderer(), workers=workers)
+    if as_json:
+        emit(
+            {
+                "study": paths.name,
+                "complete": result.complete,
+                "shards": {"planned": result.planned, "stored": result.stored},
+                "draws": result.draws,
+                "invalid": dict(result.invalid),
+                "network": result.network,
+                "network_reason": result.network_reason,
+                "seconds": round(result.seconds, 3),
+                "commit": result.commit,
+            }
+        )
+    else:
+        rate = result.draws / result.seconds if result.seconds > 0 else 0
+        say(
+            f"{result.stored} of {result.planned} shards stored; this run made {result.draws:,} draws "
+            f"in {result.seconds:.1f} s ({rate:,.0f} a second)."
+        )
+        if result.network is not None:
+            reason = f" ({result.network_reason})" if result.network_reason else ""
+            say(f"The workers' network was {result.network}{reason}.")
+        if result.invalid:
+            table("Lost units, INVALID", ("unit", "reason"), sorted(result.invalid.items()))
+        again = f"prereg analyse {folder}" if result.complete else f"prereg collect {folder}"
+        say(f"Next: {again} --key {key}")
+    raise typer.Exit(result.exit_code)

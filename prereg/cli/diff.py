@@ -1,0 +1,42 @@
+"""`prereg diff`."""
+
+from __future__ import annotations
+
+from prereg.cli.app import app
+from prereg.cli.output import AsJson, StudyDir, console, emit, say, short, table
+from prereg.errors import VerificationFailed
+
+
+@app.command(epilog="Example: prereg diff studies/mine")
+def diff(folder: StudyDir, as_json: AsJson = False) -> None:
+    """Sealed against current: what has changed since the seal, line by line where it is text."""
+    from prereg.codec.convert import to_json
+    from prereg.seal.compare import diff_study
+    from prereg.store.layout import study_paths
+
+    found = diff_study(study_paths(folder))
+    if as_json:
+        emit(to_json(found))
+    else:
+        if found.files:
+            table(
+                "Changed since the seal",
+                ("file", "change", "note", "sealed", "now"),
+                [(f.path, f.change, f.note, short(f.sealed_sha256), short(f.sha256)) for f in found.files],
+            )
+        for change in found.files:
+            if change.diff:
+                console().print(change.diff, markup=False, highlight=False)
+        if not found.files:
+            say(f"Nothing has changed since the seal {short(found.seal)}.")
+        if found.harness:
+            say(
+                f"The installed harness differs from the sealed one in {len(found.harness)} files; "
+                "the study goes on with its sealed copy."
+            )
+    if found.files:
+        raise VerificationFailed(
+            f"{len(found.files)} sealed file{'s' * (len(found.files) > 1)} changed",
+            where=f"{folder}/{found.files[0].path}",
+            next_step=f"git -C {folder} checkout -- .",
+        )

@@ -1,0 +1,49 @@
+"""A job's progress as a bar for people at a terminal, and as plain lines anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prereg.collect.progress import Cost, Progress
+
+
+class Bar:
+    """`prereg.collect.progress.Progress` drawn with rich: count, rate, time left."""
+
+    def __init__(self) -> None:
+        from prereg.cli.output import progress
+
+        self._context = progress()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def note(self, text: str) -> None:
+        from prereg.cli.output import say
+
+        if self._bar is None:
+            say(text)
+        else:
+            self._bar.console.print(text, markup=False, highlight=False)
+
+    def begin(self, total: int, done: int, cost: Cost) -> None:
+        self.note(f"{cost}" if not done else f"{done:,} draws are there; to do: {cost}")
+        self._bar = self._context.__enter__()
+        self._task = self._bar.add_task("draws", total=total, completed=done)
+
+    def advance(self, draws: int) -> None:
+        if self._bar is not None:
+            self._bar.advance(self._task, draws)
+
+    def end(self) -> None:
+        if self._bar is not None:
+            self._context.__exit__(None, None, None)
+            self._bar = None
+
+
+def renderer() -> Progress:
+    """A bar on a terminal, else a line every few seconds, on stderr."""
+    from prereg.collect.progress import Lines
+
+    return Bar() if sys.stderr.isatty() else Lines(sys.stderr)
