@@ -87,9 +87,9 @@ def audit_study(
 ) -> AuditRun:
     """Run the auditor, and sign, enter and commit its report if it reached the decisions.
 
-    A report that says AGREES or DISAGREES becomes part of the study. One that says FAILED or INCOMPLETE does not: there
-    is no authentic ledger to enter it in. Raises WrongState before analysis and for the author's own key, and
-    Untrusted if the signer is no reviewer.
+    A report that says AGREES or DISAGREES becomes part of the study. One that says FAILED or INCOMPLETE does
+    not: there is no authentic ledger to enter it in. Raises WrongState before
+    analysis and for the author's own key, and Untrusted if the signer is no reviewer.
     """
     manifest = read_manifest(read_once(paths.manifest)) if paths.manifest.exists() else None
     if manifest is None:
