@@ -1,7 +1,7 @@
 """A small study for tests: two configurations of a coin, two arms, sealed for real.
 
-The study needs no engine: its command `coin.py` turns arm, bias, seed and row into a value by SHA-256, so that
-`fabricate_records` writes, from docs/formats.md alone, exactly the records that a collector would. Use
+The study needs no engine: its command `coin.py` turns arm, bias, seed and row into a value by SHA-256, so
+that `fabricate_records` writes, from docs/formats.md alone, exactly the records that a collector would. Use
 
     paths = make_study(tmp_path)          # <tmp_path>/repo/studies/coin, trust and a first commit
     seal(paths)                           # manifest, signature, ledger, commit, tag
@@ -297,8 +297,8 @@ def fabricate_records(
 ) -> str:
     """Collect a sealed study without running anything; returns the commit.
 
-    `invalid` are units to be lost, with the reason; `skip` are (unit, shard) not to be stored, which makes the
-    collection incomplete. Without `end` there is no `collection-ended` entry.
+    `invalid` are units to be lost, with the reason; `skip` are (unit, shard) not to be stored, which makes
+    the collection incomplete. Without `end` there is no `collection-ended` entry.
     """
     verified = verify_study(paths, need="sealed")
     actor = f"{who}@example.org"
