@@ -93,8 +93,9 @@ class Repo:
     def relative(self, path: Path) -> str:
         """`path` as git names it. Raises WrongState if it lies outside the work tree."""
         try:
-            # The study folder may be reached through a linked parent; the file itself is never resolved.
-            return (path.parent.resolve() / path.name).relative_to(self.top).as_posix()
+            # A folder may be reached through a link; a file itself is never resolved.
+            whole = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+            return whole.relative_to(self.top).as_posix()
         except ValueError:
             raise WrongState("lies outside the repository", where=str(path)) from None
 
@@ -247,6 +248,8 @@ class Repo:
         present: dict[str, Path] = {}
         absent: set[str] = set()
         for path in paths:
+            if path.is_symlink():
+                raise VerificationFailed("is a link", where=str(path))
             files = [path] if not path.is_dir() else sorted(p for p in path.rglob("*") if not p.is_dir())
             for file in files:
                 if file.is_symlink():
@@ -265,7 +268,8 @@ class Repo:
         return "".join(lines).encode()
 
     def _specs(self, paths: Iterable[Path]) -> list[str]:
-        return [f":(top,literal){self.relative(p)}" for p in paths]
+        names = [self.relative(p) for p in paths]
+        return [":(top)" if name == "." else f":(top,literal){name}" for name in names]
 
     def _text(
         self, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
