@@ -27,12 +27,12 @@ def refuse_imports() -> None:
 def _package() -> None:
     """Make the folder this file is in importable as ``audits``, and nothing beside it."""
     import importlib.util
-    import os
+    from pathlib import Path
 
-    folder = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
+    folder = Path(__file__).resolve().parent
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != folder]
     spec = importlib.util.spec_from_file_location(
-        "audits", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        "audits", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     if spec is None or spec.loader is None:  # pragma: no cover
         raise ImportError(f"cannot load the auditor from {folder}")

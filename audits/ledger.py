@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from audits.schema import Schema
 from audits.seal import moment
 from audits.trust import Trust
 
+Json = dict[str, Any]
 LEDGER = "ledger.jsonl"
 HEAD = "ledger.head.json"
 HEAD_SIGNATURE = "ledger.head.json.sig"
@@ -60,7 +62,8 @@ class Ledger:
         last = self.entries[-1]["type"] if self.entries else ""
         if last == "collection-ended":
             return "collected" if self.complete else "collecting"
-        return {"": "draft", "sealed": "sealed", "analysis": "analysed", "audit": "audited"}.get(last, "collecting")
+        names = {"": "draft", "sealed": "sealed", "analysis": "analysed", "audit": "audited"}
+        return names.get(last, "collecting")
 
 
 def parse_ledger(data: bytes, schema: Schema, found: Found) -> Ledger:
@@ -121,7 +124,8 @@ def check_order(ledger: Ledger, seal: dict[str, Any], trust: Trust, missing: str
             found.fault("is not the manifest's commit", file=place, pointer="/body/commit")
         if first["actor"] != manifest["author"]["principal"]:
             found.fault("is not the manifest's author", file=place, pointer="/actor")
-        if moment(first["time"], place, "/time") < moment(manifest["created"], "seal/manifest.json", "/created"):
+        created = moment(manifest["created"], "seal/manifest.json", "/created")
+        if moment(first["time"], place, "/time") < created:
             found.fault("is before the manifest was created", file=place, pointer="/time")
 
 
@@ -138,7 +142,7 @@ def _misplaced(ledger: Ledger, kind: str, missing: str) -> str:
     return ""
 
 
-def _started(ledger: Ledger, entry: dict[str, Any], manifest: dict[str, Any], place: str, found: Found) -> None:
+def _started(ledger: Ledger, entry: Json, manifest: Json, place: str, found: Found) -> None:
     ledger.collecting, ledger.ended = True, False
     for build, digest in entry["body"]["environments"].items():
         if manifest["environments"].get(build) != digest:
@@ -146,7 +150,7 @@ def _started(ledger: Ledger, entry: dict[str, Any], manifest: dict[str, Any], pl
             found.fault("is not the sealed environment's fingerprint", file=place, pointer=pointer)
 
 
-def _stored(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], place: str, found: Found) -> None:
+def _stored(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
     body = entry["body"]
     key = body["unit"], body["shard"]
     if key in ledger.stored:
@@ -154,14 +158,14 @@ def _stored(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], place: str
     ledger.stored[key] = body
 
 
-def _invalid(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], place: str, found: Found) -> None:
+def _invalid(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
     unit = entry["body"]["unit"]
     if unit in ledger.invalid:
         found.fault(f"{unit} was INVALID before", file=place, pointer="/body/unit")
     ledger.invalid[unit] = entry["body"]["reason"]
 
 
-def _ended(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], place: str, found: Found) -> None:
+def _ended(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
     body = entry["body"]
     ledger.collecting, ledger.ended = False, True
     ledger.complete = ledger.complete or body["complete"]
@@ -172,19 +176,19 @@ def _ended(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], place: str,
         found.fault("does not name the units that are INVALID", file=place, pointer="/body/invalid")
 
 
-def _analysis(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], __: str, ___: Found) -> None:
+def _analysis(ledger: Ledger, entry: Json, _: Json, __: str, ___: Found) -> None:
     ledger.analysis = entry
 
 
-def _audit(ledger: Ledger, entry: dict[str, Any], _: dict[str, Any], __: str, ___: Found) -> None:
+def _audit(ledger: Ledger, entry: Json, _: Json, __: str, ___: Found) -> None:
     ledger.audit = entry
 
 
-def _sealed(*_: object) -> None:
+def _sealed(_: Ledger, __: Json, ___: Json, ____: str, _____: Found) -> None:
     pass
 
 
-_ENTER = {
+_ENTER: dict[str, Callable[[Ledger, Json, Json, str, Found], None]] = {
     "sealed": _sealed,
     "collection-started": _started,
     "shard-stored": _stored,
@@ -195,7 +199,9 @@ _ENTER = {
 }
 
 
-def check_head(folder: Folder, ledger: Ledger, study: str, schema: Schema, trust: Trust, found: Found) -> None:
+def check_head(
+    folder: Folder, ledger: Ledger, study: str, schema: Schema, trust: Trust, found: Found
+) -> None:
     """The head file names the last line, and is signed by that line's actor."""
     head = folder.machine(HEAD, SMALL)
     schema.check(head, HEAD)

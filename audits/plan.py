@@ -151,7 +151,8 @@ def _check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> Non
         at = f"/configurations/{i}"
         for key, names in (("model", protocol["models"]), ("prompt", protocol["prompts"])):
             if c[key] is not None and c[key] not in names:
-                found.fault(f"{c[key]!r} is not among the protocol's {key}s", file=file, pointer=f"{at}/{key}")
+                what = f"{c[key]!r} is not among the protocol's {key}s"
+                found.fault(what, file=file, pointer=f"{at}/{key}")
         if c["build"] not in manifest["environments"]:
             found.fault("the manifest has no environment of this build", file=file, pointer=f"{at}/build")
         for name in c["predicates"]:
@@ -179,7 +180,8 @@ def _check_events(study: Study, harness: str | None, found: Found) -> None:
         raise Fault(what, file=file, pointer="/configurations")
     references = [law for law in study.events.values() if law["reference"] is not None]
     if channel and len(references) < len(study.events):
-        found.fault("channel-S needs a reference for every configuration", file=file, pointer="/configurations")
+        what = "channel-S needs a reference for every configuration"
+        found.fault(what, file=file, pointer="/configurations")
     if bool(references) != (harness is not None):
         what = "is null without an oracle, and only then"
         found.fault(what, file=file, pointer="/harness_sha256")
@@ -240,5 +242,6 @@ def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
             if study.units[name].shards > 100_000:
                 found.fault(f"{name} has more shards than five digits count", file="protocol.json")
     for name in blocks:
-        found.fault(f"a block of {name}, which the protocol does not plan", file="seeds.json", pointer="/blocks")
+        what = f"a block of {name}, which the protocol does not plan"
+        found.fault(what, file="seeds.json", pointer="/blocks")
     found.applied += len(study.units)

@@ -124,7 +124,9 @@ class LineReader:
         return Fault("is not as planned", file=place)
 
 
-def _check_meta(meta: dict[str, Any], unit: Unit, shard: int, context: tuple[str, str, str], file: str) -> None:
+def _check_meta(
+    meta: dict[str, Any], unit: Unit, shard: int, context: tuple[str, str, str], file: str
+) -> None:
     study, seal, sealed_at = context
     first, end = unit.span(shard)
     planned = {
@@ -199,7 +201,8 @@ def _check_shard(
     schema.check(meta, meta_file)
     _check_meta(meta, unit, shard, context, meta_file)
     if body["draws"] != meta["draws"]:
-        raise Fault(f"has {meta['draws']} draws, the ledger {body['draws']}", file=meta_file, pointer="/draws")
+        what = f"has {meta['draws']} draws, the ledger {body['draws']}"
+        raise Fault(what, file=meta_file, pointer="/draws")
     read = folder.read(file, min(LARGE, body["records_size"]), keep=False)
     for key, value in (("records_sha256", read.digest), ("records_size", len(read.data))):
         if value != body[key]:

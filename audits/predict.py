@@ -1,0 +1,35 @@
+"""Step 12: the registered predictions, under every completion of what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from audits.decide import VERDICTS
+
+
+def _status(holds: list[bool]) -> str:
+    if all(holds):
+        return "HELD"
+    return "NOT_DETERMINED" if any(holds) else "FAILED"
+
+
+def status(claim: Mapping[str, Any], verdicts: Mapping[str, str], rule: str) -> str:
+    """``HELD``, ``FAILED`` or ``NOT_DETERMINED``.
+
+    A claim about ``INVALID`` takes a lost configuration for what it is; any other claim lets it have been
+    any other verdict of the rule.
+    """
+    others = [verdict for verdict in VERDICTS[rule] if verdict != "INVALID"]
+    if claim["kind"] == "verdict":
+        verdict, wanted = verdicts[claim["configuration"]], claim["in"]
+        if verdict == "INVALID" and "INVALID" not in wanted:
+            return _status([completion in wanted for completion in others])
+        return _status([verdict in wanted])
+    found = [verdicts[name] for name in claim["configurations"]]
+    wanted = claim["verdict"]
+    least = found.count(wanted)
+    # Every lost configuration may or may not have had the verdict, so each count between is possible.
+    open_ones = found.count("INVALID") if wanted in others else 0
+    low, high = claim.get("at_least", 0), claim.get("at_most", len(found))
+    return _status([low <= count <= high for count in range(least, least + open_ones + 1)])

@@ -1,0 +1,140 @@
+"""Reads a git repository through the `git` program, as plain objects and nothing else.
+
+No variable of the caller's environment reaches git, no hook or helper of the repository runs, nothing is
+fetched, and replaced or grafted history is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from audits.fault import Fault
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.commitGraph=false",
+    "core.pager=cat",
+    "core.quotePath=false",
+    "protocol.allow=never",
+    "log.showSignature=false",
+    "safe.directory=*",
+)
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+class NoHistory(Exception):
+    """There is no git history to look at; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between a commit and one of its parents (or nothing, for a first commit)."""
+
+    commit: str
+    parent: str
+    path: str
+    mode: str
+    """The new mode; 000000 if the path was removed."""
+    blob: str
+    """The new object."""
+
+
+class Repository:
+    """The repository a folder is in."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises ``NoHistory`` where there is no repository, and ``Fault`` for one that hides history."""
+        self._folder = folder
+        try:
+            inside = self._git("rev-parse", "--show-prefix", "--is-shallow-repository", "--git-common-dir")
+        except FileNotFoundError:
+            raise NoHistory("the program git is not installed") from None
+        except Fault as fault:
+            raise NoHistory(fault.what) from None
+        prefix, shallow, common = inside.decode("utf-8", "surrogateescape").split("\n")[:3]
+        self.prefix = prefix
+        """The folder's path in the repository, with a final slash (empty for its root)."""
+        if shallow != "false":
+            raise Fault("the repository is a shallow clone", then="fetch all of it: git fetch --unshallow")
+        if (folder / common / "info" / "grafts").exists():
+            raise Fault("the repository has grafts", file=".git/info/grafts")
+        try:
+            self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        except Fault:
+            raise NoHistory("the repository has no commit") from None
+
+    def _git(self, *arguments: str, feed: bytes = b"") -> bytes:
+        command = ["git", "--no-replace-objects", "--literal-pathspecs"]
+        for setting in _SETTINGS:
+            command += ["-c", setting]
+        environment = _ENVIRONMENT | {"PATH": os.environ.get("PATH", os.defpath)}
+        done = subprocess.run(
+            [*command, *arguments], input=feed, capture_output=True, cwd=self._folder, env=environment
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+            raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
+        return done.stdout
+
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """Every commit of HEAD's history with its parents, parents before children."""
+        lines = self._git("rev-list", "--topo-order", "--reverse", "--parents", "HEAD").decode().splitlines()
+        return {commit: tuple(rest) for commit, *rest in (line.split() for line in lines)}
+
+    def changes(self, parents: dict[str, tuple[str, ...]], below: str = "") -> Iterator[Change]:
+        """Every path of the folder that a commit changed against each of its parents, one by one."""
+        pairs = [(c, parent) for c, several in parents.items() for parent in several or ("",)]
+        feed = "".join(f"{commit} {parent}".rstrip() + "\n" for commit, parent in pairs).encode()
+        flags = ("--stdin", "--root", "-r", "--raw", "--no-renames", "--no-abbrev", "--always", "-z")
+        output = self._git("diff-tree", *flags, "--", self.prefix + below or ".", feed=feed)
+        at = -1
+        parts = iter(output.split(b"\0"))
+        for part in parts:
+            if part.startswith(b":"):
+                _, mode, _, blob, _ = part.decode().split(" ")
+                path = next(parts).decode("utf-8", "surrogateescape").removeprefix(self.prefix)
+                yield Change(*pairs[at], path=path, mode=mode, blob=blob)
+            elif part:
+                at += 1
+                if part.decode() != pairs[at][0]:
+                    raise Fault("git diff-tree answered out of order")
+
+    def head(self) -> dict[str, tuple[str, str]]:
+        """The mode and object of every path of the folder in HEAD."""
+        listing = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", self.prefix or ".")
+        rows = (item.split(b"\t", 1) for item in listing.split(b"\0") if item)
+        found = {}
+        for info, path in rows:
+            mode, _, blob = info.decode().split(" ")
+            found[path.decode("utf-8", "surrogateescape").removeprefix(self.prefix)] = mode, blob
+        return found
+
+    def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of objects."""
+        wanted = sorted(set(names))
+        output = self._git("cat-file", "--batch", feed="".join(f"{name}\n" for name in wanted).encode())
+        found, at = {}, 0
+        for name in wanted:
+            end = output.index(b"\n", at)
+            header = output[at:end].decode().split(" ")
+            if header[1:2] != ["blob"]:
+                raise Fault(f"git object {name} is {' '.join(header[1:])}, not a file")
+            size = int(header[2])
+            found[name] = output[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return found

@@ -1,0 +1,261 @@
+"""Runs the numbered steps in order; each uses only what the steps before it authenticated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from audits.closing import check_decisions_file, compare_decisions, derive_decisions, derive_predictions
+from audits.decide import Derived
+from audits.fault import Fault, Found, Unavailable
+from audits.history import check_history
+from audits.jsonc import parse
+from audits.ledger import LEDGER, Ledger, check_head, check_order, parse_ledger
+from audits.load import SMALL, Folder
+from audits.plan import Study, load_study
+from audits.records import Records, check_records
+from audits.repo import NoHistory
+from audits.report import Outcome
+from audits.schema import Schema
+from audits.seal import MANIFEST, SIGNATURE, check_files, check_folder, check_manifest, check_signature
+from audits.seeds import check_seeds, find_others
+from audits.trust import Trust, load_trust
+
+SCHEMAS = (
+    "audit-report", "decisions", "events", "head", "ledger-entry", "manifest", "predicates", "predictions",
+    "protocol", "record", "repairs", "roles", "seeds", "shard-meta",
+)  # fmt: skip
+_SEALED_SCHEMAS = "code/schemas/v1"
+_EVIDENCE = ("seal/", "ledger.", "records/", "analysis/", "audit/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the reviewer asked for."""
+
+    study: Path
+    signers: Path
+    roles: Path
+    studies: Path
+    without_history: bool = False
+
+
+class Audit:
+    """One audit, from the folder to the outcome."""
+
+    def __init__(self, options: Options, folder: Folder) -> None:
+        """``folder`` is the study's, open."""
+        self._options = options
+        self._folder = folder
+        self._schemas: dict[str, Schema] = {}
+        self._schemas_from = ""
+        self._manifest: dict[str, Any] | None = None
+        self._bad: set[str] = set()
+        self._trust: Trust | None = None
+        self._study: Study | None = None
+        self._ledger: Ledger | None = None
+        self._records: Records | None = None
+        self._decisions: dict[str, Any] | None = None
+        self._derived: dict[str, Derived] = {}
+        self._predicted: dict[str, str] = {}
+        self.outcome = Outcome(options.study.resolve().name)
+        if options.without_history:
+            self.outcome.history = "waived"
+
+    def run(self) -> Outcome:
+        """Every step; a step that fails does not hide a later one that can still be evaluated."""
+        self._folder.scan(skip=("report",))
+        if not any(path.startswith(_EVIDENCE) for path in self._folder.entries):
+            self.outcome.incomplete.append("a seal: the study is a draft; run `prereg seal` on it first")
+        steps: list[Callable[[Found], None]] = [
+            self._step_folder, self._step_manifest, self._step_files, self._step_signature, self._step_study,
+            self._step_ledger, self._step_records, self._step_decisions_file, self._step_order,
+            self._step_seeds, self._step_decisions, self._step_predictions, self._step_comparison,
+        ]  # fmt: skip
+        for number, step in enumerate(steps, 1):
+            self._do(number, step)
+        return self.outcome
+
+    def _do(self, number: int, step: Callable[[Found], None]) -> None:
+        found = Found()
+        self.outcome.steps[number] = found
+        try:
+            if number > 1 and self.outcome.incomplete and not self._has("seal/", LEDGER):
+                raise Unavailable("the study is a draft")
+            step(found)
+            if not found.applied and not found.faults and not found.waiting:
+                raise Fault("there was nothing to check")
+        except Unavailable as why:
+            found.waiting = str(why)
+        except Fault as fault:
+            found.faults.append(fault)
+
+    def _has(self, *prefixes: str) -> bool:
+        return bool(any(path.startswith(prefixes) for path in self._folder.entries))
+
+    def _ok(self, *numbers: int) -> bool:
+        return all(self.outcome.status(number) == "ok" for number in numbers)
+
+    def _need(self, *numbers: int) -> None:
+        for number in numbers:
+            if not self._ok(number):
+                state = "failed" if self.outcome.status(number) == "failed" else "was not checked"
+                raise Unavailable(f"needs step {number}, which {state}")
+
+    def _load_schemas(self) -> None:
+        beside = Path(__file__).resolve().parent.parent / "schemas" / "v1"
+        for name in SCHEMAS:
+            file = f"{name}.schema.json"
+            sealed = f"{_SEALED_SCHEMAS}/{file}"
+            try:
+                if beside.is_dir():
+                    self._schemas_from = "schemas beside the auditor"
+                    data = (beside / file).read_bytes()
+                else:
+                    self._schemas_from = f"schemas of the study's {_SEALED_SCHEMAS}"
+                    data = self._folder.read(sealed).data
+                self._schemas[name] = Schema(parse(data))
+            except OSError as error:
+                raise Fault(f"cannot be read: {error.strerror}", file=str(beside / file)) from None
+            except Fault as fault:
+                where = str(beside / file) if beside.is_dir() else sealed
+                raise fault.at(where) from None
+
+    def _step_folder(self, found: Found) -> None:
+        listed: set[str] | None = None
+        if self._folder.has(MANIFEST):
+            try:
+                value = parse(self._folder.read(MANIFEST).data)
+                listed = {str(item["path"]) for item in value["files"]}
+            except (Fault, KeyError, TypeError):
+                found.notes.append("the manifest cannot be read, so listed files are not known")
+        check_folder(self._folder, listed, found)
+
+    def _step_manifest(self, found: Found) -> None:
+        self._load_schemas()
+        manifest = check_manifest(self._folder, self._schemas["manifest"], found)
+        self.outcome.study = manifest["study"]
+        self.outcome.seal = self._folder.read(MANIFEST).digest
+        self._manifest = manifest
+
+    def _step_files(self, found: Found) -> None:
+        self._need(2)
+        assert self._manifest is not None
+        self._bad = check_files(self._folder, self._manifest, found)
+
+    def _step_signature(self, found: Found) -> None:
+        if self._manifest is None:
+            raise Unavailable("needs the manifest (step 2)")
+        self._trust = load_trust(self._options.signers, self._options.roles, self._schemas["roles"])
+        check_signature(self._folder, self._manifest, self._trust, found)
+
+    def _step_study(self, found: Found) -> None:
+        self._need(2, 4)
+        assert self._manifest is not None
+        if self._schemas_from.endswith(_SEALED_SCHEMAS) and any(
+            "code/schemas/" in path for path in self._bad
+        ):
+            raise Unavailable("the study's own schemas are not the sealed ones (step 3)")
+        study = load_study(self._folder, self._schemas, self._manifest, self._bad, found)
+        found.notes.append(self._schemas_from)
+        if not found.faults:
+            self._study = study
+
+    def _step_ledger(self, found: Found) -> None:
+        if self._manifest is None or self._trust is None:
+            raise Unavailable("needs the manifest (step 2) and the trusted keys (step 4)")
+        ledger = parse_ledger(self._folder.read(LEDGER).data, self._schemas["ledger-entry"], found)
+        self.outcome.ledger_head = ledger.head
+        seal = {"digest": self.outcome.seal, "manifest": self._manifest, "signature_sha256": None}
+        if self._folder.has(SIGNATURE):
+            seal["signature_sha256"] = self._folder.read(SIGNATURE, SMALL).digest
+        missing = "bound" if self._study is None else self._study.protocol["missing"]
+        check_order(ledger, seal, self._trust, missing, found)
+        check_head(self._folder, ledger, self._manifest["study"], self._schemas["head"], self._trust, found)
+        found.notes.append(f"state {ledger.state}")
+        self._ledger = ledger
+        if not self._over and not found.faults:
+            what = f"a complete collection: the study is {ledger.state}; run `prereg collect`"
+            self.outcome.incomplete.append(what)
+
+    @property
+    def _over(self) -> bool:
+        """Whether the state calls for decisions."""
+        return self._ledger is not None and (self._ledger.complete or self._ledger.analysis is not None)
+
+    def _step_records(self, found: Found) -> None:
+        self._need(5, 6)
+        assert self._study is not None and self._ledger is not None and self.outcome.seal is not None
+        self._records = check_records(
+            self._folder, self._study, self._ledger, self._schemas, self.outcome.seal, found
+        )
+        if not self._over and not found.applied and not found.faults:
+            raise Unavailable(f"the study is {self._ledger.state}")
+
+    def _step_decisions_file(self, found: Found) -> None:
+        self._need(6)
+        assert self._ledger is not None and self._trust is not None and self.outcome.seal is not None
+        identity = self.outcome.study, self.outcome.seal
+        value = check_decisions_file(self._folder, self._ledger, self._schemas, self._trust, identity, found)
+        if value is None and self._over:
+            self.outcome.incomplete.append("analysis/decisions.json: run `prereg analyse`")
+        self._decisions = value if not found.faults else None
+
+    def _step_order(self, found: Found) -> None:
+        if self._options.without_history:
+            raise Unavailable("waived by the reviewer (--without-history)")
+        if self._manifest is None or not self._folder.has(LEDGER):
+            raise Unavailable("needs the manifest (step 2) and the ledger")
+        try:
+            check_history(self._folder, self._manifest, found)
+        except NoHistory as why:
+            then = "audit a full clone of the study's repository, or waive this check with --without-history"
+            self.outcome.incomplete.append(f"git history ({why}): {then}")
+            raise Unavailable(f"no git history: {why}") from None
+        except Fault:
+            self.outcome.history = "checked"
+            raise
+        self.outcome.history = "checked"
+
+    def _step_seeds(self, found: Found) -> None:
+        self._need(5)
+        assert self._study is not None
+        manifest = self._folder.read(MANIFEST).data
+        others = find_others(self._options.study, self._options.studies, manifest, found)
+        check_seeds(self._study, self._records, others, found)
+
+    def _step_decisions(self, found: Found) -> None:
+        self._need(5, 6)
+        if not self._over:
+            raise Unavailable("the collection is not complete")
+        if self._study is None or self._records is None:
+            raise Unavailable("needs step 7")
+        self._derived = derive_decisions(self._study, self._records, found)
+
+    def _step_predictions(self, found: Found) -> None:
+        if self._study is None or not self._derived:
+            raise Unavailable("needs step 11")
+        self._predicted = derive_predictions(self._study, self._derived, found)
+
+    def _step_comparison(self, found: Found) -> None:
+        if self._study is None or not self._derived:
+            raise Unavailable("needs step 11")
+        claimed = self._decisions
+        compare_decisions(
+            self._study, claimed, self.outcome.seal, self._derived, self._predicted, self.outcome, found
+        )
+        if claimed is None:
+            raise Unavailable("there is no authenticated analysis/decisions.json (step 8)")
+        if not found.faults:
+            self._need(11, 12)
+
+
+def audit(options: Options) -> Outcome:
+    """Audit a study; never raises for anything that is wrong with the evidence."""
+    folder = Folder(options.study)
+    try:
+        return Audit(options, folder).run()
+    finally:
+        folder.close()

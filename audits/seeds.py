@@ -1,0 +1,203 @@
+"""Step 10: no seed is reserved or used twice, within the study and across every other one.
+
+Engines truncate seeds, so intervals are compared at full width and again in their low 32 bits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from audits.fault import Fault, Found
+from audits.jsonc import parse
+from audits.load import LARGE, sha256
+from audits.plan import Study
+from audits.records import Records
+from audits.seal import MANIFEST
+
+LOW = 1 << 32
+WIDE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A half-open interval of seeds, and who holds it."""
+
+    first: int
+    end: int
+    study: str
+    holder: str
+    """The block that reserves it or the unit that used it."""
+    used: bool = False
+
+    def __str__(self) -> str:
+        verb = "used by" if self.used else "block"
+        return f"{verb} {self.holder} of {self.study}"
+
+
+def runs(seeds: Iterable[int]) -> list[tuple[int, int]]:
+    """The half-open intervals that a set of seeds fills."""
+    found: list[tuple[int, int]] = []
+    for seed in sorted(set(seeds)):
+        if found and found[-1][1] == seed:
+            found[-1] = found[-1][0], seed + 1
+        else:
+            found.append((seed, seed + 1))
+    return found
+
+
+def low_pieces(first: int, end: int) -> list[tuple[int, int]]:
+    """An interval in its low 32 bits: one piece, or two where it wraps."""
+    if end - first >= LOW:
+        return [(0, LOW)]
+    start = first % LOW
+    stop = start + end - first
+    return [(start, stop)] if stop <= LOW else [(start, LOW), (0, stop - LOW)]
+
+
+def overlap(a: Interval, b: Interval) -> tuple[int, int, str] | None:
+    """The interval two share, and at which width; None if they share nothing."""
+    first, end = max(a.first, b.first), min(a.end, b.end)
+    if first < end:
+        return first, end, "64 bits"
+    for one in low_pieces(a.first, a.end):
+        for other in low_pieces(b.first, b.end):
+            first, end = max(one[0], other[0]), min(one[1], other[1])
+            if first < end:
+                return first, end, "their low 32 bits"
+    return None
+
+
+def _clash(a: Interval, b: Interval, found: Found) -> None:
+    if (shared := overlap(a, b)) is not None:
+        first, end, width = shared
+        found.fault(f"{a} and {b} share [{first}, {end}) at {width}", file="seeds.json", pointer="/blocks")
+
+
+def check_seeds(study: Study, records: Records | None, others: dict[str, Path], found: Found) -> None:
+    """Compare this study's blocks and used seeds with each other and with every other study's."""
+    blocks = [Interval(int(b["first"]), int(b["end"]), study.id, b["id"]) for b in study.blocks]
+    found.applied += len(blocks)
+    for i, block in enumerate(blocks):
+        for other in blocks[:i]:
+            _clash(other, block, found)
+    mine = blocks + (used_here(study, records, found) if records is not None else [])
+    for name, path in others.items():
+        try:
+            theirs = reserved(path, name) + list(used(path, name))
+        except Fault as fault:
+            found.faults.append(Fault(fault.what, file=f"{name}/{fault.file}", pointer=fault.pointer))
+            continue
+        found.applied += len(theirs)
+        for one in mine:
+            for their in theirs:
+                # A block and its own use say the same thing: name it once.
+                if not (one.used and not their.used and _covered(one, blocks, their)):
+                    _clash(one, their, found)
+    found.notes.append(f"{len(blocks)} blocks here; {len(others)} other studies")
+
+
+def _covered(one: Interval, blocks: list[Interval], their: Interval) -> bool:
+    return any(b.first <= one.first and one.end <= b.end and overlap(b, their) for b in blocks)
+
+
+def used_here(study: Study, records: Records, found: Found) -> list[Interval]:
+    """The seeds of this study's authenticated records."""
+    everything: list[Interval] = []
+    for unit, tally in records.tallies.items():
+        merged: list[tuple[int, int]] = []
+        for first, end in sorted(tally.seeds):
+            if merged and merged[-1][1] >= first:
+                if merged[-1][1] > first:
+                    found.fault(f"seed {first} is used for two requests", file=f"records/{unit}")
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((first, end))
+        everything += [Interval(first, end, study.id, unit, True) for first, end in merged]
+        found.applied += len(tally.seeds)
+    return everything
+
+
+def reserved(path: Path, name: str) -> list[Interval]:
+    """The blocks another study reserves, read leniently: what matters is that nothing is overlooked."""
+    file = path / "seeds.json"
+    try:
+        value = parse(file.read_bytes())
+        found = []
+        for i, block in enumerate(value["blocks"]):
+            first, end = _seed(block["first"]), _seed(block["end"])
+            if end <= first:
+                raise Fault("an empty block", pointer=f"/blocks/{i}")
+            found.append(Interval(first, end, name, str(block.get("id", i))))
+    except OSError as error:
+        raise Fault(f"cannot be read: {error.strerror}", file="seeds.json") from None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise Fault("its blocks cannot be understood", file="seeds.json") from None
+    except Fault as fault:
+        raise fault.at("seeds.json") from None
+    return found
+
+
+def _seed(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < WIDE:
+        raise ValueError(value)
+    return number
+
+
+def used(path: Path, name: str) -> Iterator[Interval]:
+    """The seeds another study's record files hold, whoever signed them."""
+    root = path / "records"
+    if root.is_symlink() or (root.exists() and not root.is_dir()):
+        raise Fault("not a folder", file="records")
+    seeds: dict[str, set[int]] = {}
+    for folder, _, names in os.walk(root, onerror=_unreadable):
+        for file in sorted(names):
+            if file.endswith(".jsonl.gz"):
+                where = Path(folder) / file
+                seeds.setdefault(Path(folder).name, set()).update(
+                    _seeds_of(where, str(where.relative_to(path)))
+                )
+    for unit, values in sorted(seeds.items()):
+        for first, end in runs(values):
+            yield Interval(first, end, name, unit, True)
+
+
+def _unreadable(error: OSError) -> None:
+    raise Fault(f"cannot be read: {error.strerror}", file="records")
+
+
+def _seeds_of(path: Path, file: str) -> set[int]:
+    try:
+        member = zlib.decompressobj(wbits=31)
+        lines = member.decompress(path.read_bytes(), LARGE)
+        if not member.eof or member.unused_data:
+            raise Fault("not one whole gzip member of acceptable size", file=file)
+        return {_seed(json.loads(line)["seed"]) for line in lines.split(b"\n") if line}
+    except OSError as error:
+        raise Fault(f"cannot be read: {error.strerror}", file=file) from None
+    except (zlib.error, KeyError, TypeError, ValueError, RecursionError):
+        raise Fault("its records cannot be understood", file=file) from None
+
+
+def find_others(here: Path, studies: Path, manifest: bytes, found: Found) -> dict[str, Path]:
+    """Every folder of ``studies`` that has seeds, but this study and copies of its very seal."""
+    others: dict[str, Path] = {}
+    try:
+        folders = sorted(path for path in studies.iterdir() if path.is_dir())
+    except OSError as error:
+        raise Fault(f"cannot be read: {error.strerror}", file=str(studies), then="see --studies") from None
+    for path in folders:
+        if path.resolve() == here.resolve() or not os.path.lexists(path / "seeds.json"):
+            continue
+        copy = path / MANIFEST
+        if copy.is_file() and sha256(copy.read_bytes()) == sha256(manifest):
+            found.notes.append(f"{path.name} is a copy of this study, with the same seal")
+            continue
+        others[path.name] = path
+    return others
