@@ -20,8 +20,9 @@ from prereg.model.law import Mass
 from prereg.model.study import Protocol
 from prereg.store.layout import harness_root
 
-AGREEMENT = 1e-12
-"""How far the two oracles may differ in any outcome's probability."""
+AGREEMENT = 1e-6
+"""How far the two oracles may differ in any outcome's probability: the engine's rows are float32, and batching
+alone moves them by some 1e-8."""
 
 
 def reference_laws(

@@ -85,6 +85,24 @@ def collect_study(
     if not 1 <= count <= 1024:
         raise UsageError("a number of workers is from 1 to 1024", where="--workers")
     gates.refuse_draft(paths)
+    try:
+        return _collect(paths, key, principal, progress, count, executor)
+    except OSError as error:
+        raise EvidenceIncomplete(
+            f"the collection stopped: {error.strerror or error}",
+            where=str(error.filename or paths.records),
+            next_step=f"make room or mend access, then prereg collect {paths.root}",
+        ) from None
+
+
+def _collect(
+    paths: StudyPaths,
+    key: SigningKey,
+    principal: str,
+    progress: Progress,
+    workers: int,
+    executor: Callable[[Site], Executor],
+) -> CollectResult:
     began = time.monotonic()
     with study_lock(paths, wait=0), LedgerWriter.open(paths, wait=0) as ledger:
         if ledger.note:
@@ -105,7 +123,7 @@ def collect_study(
             return run.finish(began, complete=True, isolation=None)
         with staged(verified.files, _executables(verified)) as stage:
             admission = gates.admit(verified, stage, progress)
-            return run.draw(admission, stage, count, executor, progress, began)
+            return run.draw(admission, stage, workers, executor, progress, began)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,16 +188,10 @@ class _Run:
         progress.begin(there + todo, there, cost_of(protocol, admission.missing, admission.builds, workers))
         try:
             interrupted = self._run(admission, make_executor(site), clocks, progress)
-        except BaseException as error:
-            # Files and ledger are sound as they are; if it still can, the ledger shall say that the run is over.
+        except BaseException:
+            # Files and ledger are sound as they are; the ledger shall say that the run ended, if it can.
             with contextlib.suppress(Exception):
                 self.finish(began, complete=False, isolation=cut)
-            if isinstance(error, OSError):
-                raise EvidenceIncomplete(
-                    f"a shard cannot be written: {error}",
-                    where=str(self.paths.records),
-                    next_step=f"make room, then prereg collect {self.paths.root}",
-                ) from None
             raise
         finally:
             progress.end()

@@ -167,6 +167,15 @@ def test_calibration_counts_and_excess() -> None:
     assert not decision.calibration.passed
 
 
+def test_calibration_does_not_pass_with_a_violation_alone() -> None:
+    decision = one(decide(plan(allowance=1.0), SEAL, tallies([(A, 999), (LONG, 1)], HALF), set()))
+    assert decision.calibration is not None
+    assert (decision.calibration.violations, decision.calibration.passed) == (1, False)
+    decision = one(decide(plan(), SEAL, tallies(HALF, [(A, 999), (LONG, 1)]), set()))
+    assert decision.calibration is not None
+    assert (decision.calibration.violations, decision.calibration.passed) == (0, True)
+
+
 def test_witnesses_in_order() -> None:
     finished = tokens(1, 1, finish="stop")
     three = tokens(2, 2, 2)
@@ -255,6 +264,11 @@ def test_a_tally_takes_the_records_of_its_unit_only() -> None:
 def test_true_is_not_one() -> None:
     got = tally("u", draws_of("u", [(Valued(value=1), 1), (Valued(value=True), 1), (Valued(value="1"), 1)]))
     assert [n for _, n in got.outcomes] == [1, 1, 1]
+
+
+def test_two_arms_know_no_witness_even_with_a_law() -> None:
+    on: Draws = [(A, 500), (B, 499), (LONG, 1)]
+    assert one(decide(plan(rule="event-gap"), SEAL, tallies(HALF, on), set())).witnesses == ()
 
 
 def test_decisions_survive_their_file() -> None:

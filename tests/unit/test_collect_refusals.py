@@ -1,0 +1,150 @@
+"""What `collect` refuses before the first draw, gate by gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_collect_kit import (
+    AUTHOR,
+    SIMULATE,
+    Desk,
+    collect_process,
+    fresh_desk,
+    make_study,
+    stop_after,
+    types_of,
+)
+
+from prereg.collect.progress import Silent
+from prereg.collect.runner import collect_study
+from prereg.collect.runtime import build_environment
+from prereg.errors import UsageError, VerificationFailed, WrongState
+from prereg.seal.keys import generate_key
+from prereg.store.lock import study_lock
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return fresh_desk(tmp_path, tmp_path_factory, monkeypatch)
+
+
+def test_a_draft_is_refused(desk: Desk) -> None:
+    paths = make_study(desk, seal=False)
+    with pytest.raises(WrongState, match=r"gate 2.*draft") as caught:
+        desk.collect()
+    assert caught.value.next_step == f"prereg seal {paths.root}"
+
+
+def test_a_collected_study_has_nothing_to_do(desk: Desk) -> None:
+    paths = make_study(desk)
+    desk.collect()
+    before = paths.ledger.read_bytes()
+    with pytest.raises(WrongState, match=r"gate 2.*nothing is left") as caught:
+        desk.collect()
+    assert str(caught.value.next_step).startswith("prereg analyse")
+    assert paths.ledger.read_bytes() == before
+
+
+def test_an_altered_study_is_refused(desk: Desk) -> None:
+    paths = make_study(desk)
+    (paths.root / "simulate.py").write_text(SIMULATE + "\n")
+    with pytest.raises(VerificationFailed, match="gate 3"):
+        desk.collect()
+    assert types_of(paths) == ["sealed"]
+
+
+def test_an_altered_record_is_refused_on_the_next_run(desk: Desk) -> None:
+    paths = make_study(desk)
+    stop_after(desk, 3)
+    unit = next(paths.records.iterdir())
+    shard = next(unit.glob("*.gz"))
+    data = bytearray(shard.read_bytes())
+    data[-6] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(VerificationFailed, match="gate 3"):
+        desk.collect()
+
+
+def test_a_stranger_is_refused(desk: Desk, tmp_path: Path) -> None:
+    paths = make_study(desk)
+    key = generate_key(tmp_path / "keys" / "eve")
+    with pytest.raises(VerificationFailed, match="gate 4"):
+        collect_study(paths, key=key, principal=AUTHOR, progress=desk)
+    with pytest.raises(VerificationFailed, match="gate 4"):
+        collect_study(paths, key=desk.key, principal="eve@example.org", progress=desk)
+    assert types_of(paths) == ["sealed"]
+
+
+def test_an_environment_that_changed_by_a_byte_is_refused(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREREG_CACHE", str(tmp_path / "own-cache"))
+    folder = build_environment("plain", Silent())
+    site = next(folder.glob("lib/python*/site-packages"))
+    info = site / "toydist-1.0.dist-info"
+    info.mkdir()
+    (site / "toydist.py").write_text("VALUE = 1\n")
+    (info / "METADATA").write_text("Name: toydist\nVersion: 1.0\n")
+    (info / "RECORD").write_text("toydist.py,,\ntoydist-1.0.dist-info/METADATA,,\n")
+    paths = make_study(desk)
+    (site / "toydist.py").write_text("VALUE = 2\n")
+    with pytest.raises(WrongState, match=r"gate 6.*fingerprint.*toydist") as caught:
+        desk.collect()
+    assert caught.value.exit_code == 4
+    assert "prereg build plain" in str(caught.value.next_step)
+    assert types_of(paths) == ["sealed"]
+    (site / "toydist.py").write_text("VALUE = 1\n")
+    assert desk.collect().complete
+
+
+def test_an_environment_that_is_not_built_is_refused(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_study(desk)
+    monkeypatch.setenv("PREREG_CACHE", str(tmp_path / "empty"))
+    with pytest.raises(WrongState, match=r"gate 6.*not built") as caught:
+        desk.collect()
+    assert caught.value.next_step == "prereg build plain"
+
+
+@pytest.mark.parametrize("above", [0, 1 << 32], ids=["64", "32"])
+def test_seeds_that_another_study_reserves_are_refused(desk: Desk, above: int) -> None:
+    make_study(desk, "first", first_seed=7_000_000)
+    make_study(desk, "second", first_seed=7_000_055 + above)
+    with pytest.raises(VerificationFailed, match="gate 7") as caught:
+        desk.collect("second")
+    said = caught.value.what
+    for word in ("study first", "study second", "block two-b", "block one-a", "[7000055, 7000056)"):
+        assert word in said
+    assert ("low 32 bits" in said) == bool(above)
+
+
+def test_seeds_that_another_studys_records_used_are_refused(desk: Desk) -> None:
+    first = make_study(desk, "first", first_seed=7_000_000)
+    desk.collect("first")
+    seeds = json.loads((first.root / "seeds.json").read_text())
+    for block in seeds["blocks"]:  # it now claims to have used others
+        block["first"], block["end"] = (str(int(block[k]) + 10**9) for k in ("first", "end"))
+    (first.root / "seeds.json").write_text(json.dumps(seeds))
+    make_study(desk, "second", first_seed=7_000_050)
+    with pytest.raises(VerificationFailed, match=r"gate 7.*records/main\.two\.b"):
+        desk.collect("second")
+
+
+def test_a_second_collect_at_the_same_time_is_refused(desk: Desk) -> None:
+    paths = make_study(desk)
+    with study_lock(paths):
+        process = collect_process(desk)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "another prereg is writing to this study" in error
+    assert types_of(paths) == ["sealed"]
+
+
+@pytest.mark.parametrize("workers", [0, -1, 5000])
+def test_a_silly_number_of_workers_is_refused(desk: Desk, workers: int) -> None:
+    make_study(desk)
+    with pytest.raises(UsageError, match="workers"):
+        desk.collect(workers=workers)
