@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,36 @@ def test_keys_are_equal_exactly_where_canonical_json_is(one: Outcome, two: Outco
     assert (key(one) == key(two)) == (dumps(to_json(one)) == dumps(to_json(two)))
     if key(one) == key(two):
         assert hash(key(one)) == hash(key(two))
+
+
+@pytest.mark.parametrize(
+    ("rule", "tokens", "broken"),
+    [
+        (law.MaxTokens(n=2), (1, 1), False),
+        (law.MaxTokens(n=2), (1, 1, 1), True),
+        (law.NoEarlyEnd(n=2, end=(0, 9)), (1, 9), True),
+        (law.NoEarlyEnd(n=2, end=(0, 9)), (1, 1, 9), False),
+        (law.NoEarlyEnd(n=2, end=(0, 9)), (), False),
+        (law.AllowedTokens(tokens=(1, 2)), (2, 1, 1), False),
+        (law.AllowedTokens(tokens=(1, 2)), (2, 3), True),
+        (law.AllowedTokens(tokens=(1, 2)), (), False),
+        (law.NothingAfter(pattern=(1, 2), context=()), (1, 2), False),
+        (law.NothingAfter(pattern=(1, 2), context=()), (1, 2, 3), True),
+        (law.NothingAfter(pattern=(1, 2), context=(1,)), (2, 3), True),
+        (law.NothingAfter(pattern=(1, 2), context=(1, 2)), (3, 3), False),
+    ],
+)
+def test_rules(rule: law.Rule, tokens: tuple[int, ...], broken: bool) -> None:
+    assert breaks(Decoded(tokens=tokens, finish="stop"), rule) == broken
+    assert not breaks(Valued(value=1), rule)
+    assert not breaks(Crashed(crash="ValueError"), rule)
+
+
+def test_probabilities_are_correctly_rounded() -> None:
+    reference = [Mass(outcome=Decoded(tokens=(i,), finish=None), p=0.1) for i in range(10)]
+    everything = Membership([law.PrefixEvent(id="e", tokens=())])
+    assert everything.probabilities(reference) == [1.0]
+    assert sum(m.p for m in reference) != 1.0
 
 
 @given(TOKENS, TOKENS.filter(bool), TOKENS)
