@@ -74,7 +74,9 @@ class Folder:
         try:
             self.entries = dict(self._walk(self._root, "", skip))
         except OSError as error:
-            raise Fault(f"cannot be listed: {error.strerror}", file=str(error.filename or self.path)) from None
+            raise Fault(
+                f"cannot be listed: {error.strerror}", file=str(error.filename or self.path)
+            ) from None
 
     def _walk(self, descriptor: int, prefix: str, skip: tuple[str, ...]) -> Iterator[tuple[str, Entry]]:
         with os.scandir(descriptor) as listing:

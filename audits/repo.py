@@ -96,12 +96,12 @@ class Repository:
         lines = self._git("rev-list", "--topo-order", "--reverse", "--parents", "HEAD").decode().splitlines()
         return {commit: tuple(rest) for commit, *rest in (line.split() for line in lines)}
 
-    def changes(self, parents: dict[str, tuple[str, ...]], below: str = "") -> Iterator[Change]:
+    def changes(self, parents: dict[str, tuple[str, ...]]) -> Iterator[Change]:
         """Every path of the folder that a commit changed against each of its parents, one by one."""
         pairs = [(c, parent) for c, several in parents.items() for parent in several or ("",)]
         feed = "".join(f"{commit} {parent}".rstrip() + "\n" for commit, parent in pairs).encode()
         flags = ("--stdin", "--root", "-r", "--raw", "--no-renames", "--no-abbrev", "--always", "-z")
-        output = self._git("diff-tree", *flags, "--", self.prefix + below or ".", feed=feed)
+        output = self._git("diff-tree", *flags, "--", ".", feed=feed)
         at = -1
         parts = iter(output.split(b"\0"))
         for part in parts:
@@ -116,7 +116,8 @@ class Repository:
 
     def head(self) -> dict[str, tuple[str, str]]:
         """The mode and object of every path of the folder in HEAD."""
-        listing = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", self.prefix or ".")
+        where = ("--", self.prefix) if self.prefix else ()
+        listing = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", *where)
         rows = (item.split(b"\t", 1) for item in listing.split(b"\0") if item)
         found = {}
         for info, path in rows:
