@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,10 +49,11 @@ COLOURS = {
 
 
 def console() -> Console:
-    """The console for people, on stderr."""
+    """The console for people, on stderr; a file or a pipe gets wide lines, since nobody can widen it."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, soft_wrap=False)
+    width = None if sys.stderr.isatty() or "COLUMNS" in os.environ else 132
+    return Console(stderr=True, highlight=False, soft_wrap=False, width=width)
 
 
 def emit(value: Any) -> None:
@@ -70,10 +72,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     from rich.text import Text
 
     grid = Table(title=title, title_justify="left", header_style="bold")
-    for column in columns:
-        grid.add_column(column, overflow="fold")
-    for row in rows:
-        cells = ["" if cell is None else str(cell) for cell in row]
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    for i, column in enumerate(columns):
+        # Words such as a verdict stay whole; only long text wraps.
+        grid.add_column(column, overflow="fold", no_wrap=all(len(cells[i]) <= 20 for cells in texts))
+    for cells in texts:
         grid.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in cells))
     console().print(grid)
 

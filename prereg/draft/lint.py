@@ -89,8 +89,8 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
         try:
             files[name] = read_once(paths.root / name)
         except PreregError as error:
-            remedy = f"prereg events {paths.root}" if name == "events.json" else None
-            findings.append(_found(error, name, remedy))
+            remedy = "prereg events DIR" if name == "events.json" else None
+            findings.append(Finding(severity="error", what=error.what, where=name, next_step=remedy))
     findings += blanks({**files, **_notes(paths)})
     if len(files) < len(AUTHORED):
         return CheckReport(study=None, findings=tuple(findings))
