@@ -208,7 +208,7 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 
 def _tiny(value: float) -> str:
-    return f"{value:.2g}"
+    return f"{value:.2g}".replace("-", "−")
 
 
 def _when(time: str) -> str:

@@ -37,7 +37,7 @@ def level_of(alpha: float, m: int, B: int) -> float:
 
 
 def unions_of(categories: int) -> int:
-    """Events that bound every union of categories: nonempty, one of each complementary pair (Supplement D)."""
+    """Nonempty unions of categories, one of each complementary pair (Supplement D)."""
     return int(2 ** (categories - 1)) - 1
 
 

@@ -88,7 +88,7 @@ class Rejection:
 
 
 def least_counts(limit: Floats, n: int, level: float) -> NDArray[np.int64]:
-    """Smallest k with L(k of n) > limit, elementwise; n + 1 where no count is enough.
+    """Smallest k with L(k of n) > limit, elementwise, for limits not below 0; n + 1 where none is enough.
 
     L(k) > x exactly if P(X >= k) < level at probability x, which needs no quantile: bisection on k.
     """
@@ -100,7 +100,7 @@ def least_counts(limit: Floats, n: int, level: float) -> NDArray[np.int64]:
         enough = tails(middle, n, x) < level
         high = np.where(enough, middle, high)
         low = np.where(enough, low, middle)
-    return np.where(limit >= 1, n + 1, np.where(limit < 0, 0, high))
+    return high
 
 
 def gap_power(design: Design, p_off: float, p_on: float) -> float:
