@@ -21,7 +21,7 @@ from prereg.model.study import Protocol
 from prereg.store.layout import harness_root
 
 AGREEMENT = 1e-6
-"""How far the two oracles may differ in any outcome's probability: the engine's rows are float32, and batching
+"""How far the two oracles may differ in any probability: the engine's rows are float32, and batching
 alone moves them by some 1e-8."""
 
 
