@@ -24,6 +24,7 @@ from prereg.model.plan import plan
 from prereg.model.record import ShardMeta
 from prereg.model.seal import Entry, EntryType
 from prereg.model.study import Ceilings, Protocol, SeedBlock, Seeds
+from prereg.store.seeds import seeds_check
 
 
 class Clock:
@@ -242,8 +243,6 @@ def add_meta(root: Path, **changes: Any) -> None:
 
 
 def test_the_seeds_check_names_reserved_used_and_own_overlaps(tmp_path: Path) -> None:
-    from prereg.collect.seeds import seeds_check
-
     add_study(tmp_path, "a", ("x", 0, 10), ("y", 5, 7))
     used = add_study(tmp_path, "b", ("z", 5000, 5010))
     add_meta(used, first_seed=str((1 << 32) + 8), requests=4, draws=4)
@@ -256,15 +255,11 @@ def test_the_seeds_check_names_reserved_used_and_own_overlaps(tmp_path: Path) ->
 
 
 def test_a_studys_records_lie_in_its_own_blocks_without_complaint(tmp_path: Path) -> None:
-    from prereg.collect.seeds import seeds_check
-
     add_meta(add_study(tmp_path, "b", ("z", 500, 510)))
     assert seeds_check(tmp_path) == []
 
 
 def test_an_unreadable_seeds_file_is_excused_only_in_a_draft(tmp_path: Path) -> None:
-    from prereg.collect.seeds import seeds_check
-
     root = add_study(tmp_path, "a")
     (root / "seeds.json").write_text("<<FILL")
     assert seeds_check(tmp_path) == []
@@ -277,8 +272,6 @@ def test_an_unreadable_seeds_file_is_excused_only_in_a_draft(tmp_path: Path) -> 
 
 
 def test_an_altered_meta_is_not_passed_over(tmp_path: Path) -> None:
-    from prereg.collect.seeds import seeds_check
-
     root = add_study(tmp_path, "a", ("x", 0, 1))
     add_meta(root)
     file = next(root.rglob("*.meta.json"))
