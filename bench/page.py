@@ -16,7 +16,7 @@ from prereg.analyse.tally import Tally
 from prereg.model.law import Crashed, Family, NothingAfter, Outcome, Predicate
 from prereg.model.seal import Entry, EntryType, Manifest, Signer
 from prereg.model.study import CountClaim, Prediction, Study, TinyModel, VerdictClaim
-from prereg.report.html import ReportInput, render
+from prereg.report.page import ReportInput, render
 from prereg.stats.membership import breaks
 
 NAMES = ("plain", "guidance", "stop-string", "grammar", "chain", "early-end", "watermark")

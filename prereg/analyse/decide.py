@@ -14,6 +14,7 @@ from prereg.model.study import Configuration, DecisionRule, Protocol, Study, Uni
 from prereg.model.verdict import BoundRow, Calibration, Decision, Decisions, PerArm, Reason, Verdict
 from prereg.stats.budget import Budget, budget_of
 from prereg.stats.exact import lowers, uppers
+from prereg.stats.gap import gap_of
 
 TIE = 1e-11
 """Values closer than this are tied.
@@ -170,13 +171,6 @@ def _largest(candidates: list[_Largest]) -> _Largest:
     top = max(c.value for c in candidates)
     first = next(c for c in candidates if c.value >= top - TIE)
     return _Largest(top, first.event, first.complement)
-
-
-def gap_of(row: BoundRow, complement: bool = False) -> float:
-    """L_on - U_off of a listed event or of its complement."""
-    if complement:
-        return (1 - row.U_on) - (1 - row.L_off)
-    return row.L_on - row.U_off
 
 
 def _largest_gap(rows: tuple[BoundRow, ...]) -> _Largest:

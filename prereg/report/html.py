@@ -1,215 +1,74 @@
-"""The page of a study, one file that needs nothing else (docs/formats.md section 2, `report/`).
-
-The page is derived from values that were verified elsewhere and is never evidence itself. The same values
-give the same bytes.
-"""
+"""`prereg report`: read a study, verified unless it is still a draft, and write its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prereg.codec.canonical import dumps
-from prereg.codec.convert import to_json
-from prereg.model.seal import Entry, Manifest, State
-from prereg.model.study import Configuration, Study
-from prereg.model.verdict import Decision, Decisions
-from prereg.report import words
-from prereg.report.plots import event_plot, gap_plot
-
-TEMPLATES = Path(__file__).resolve().parent / "templates"
-WITNESSES = 12
-"""Witnesses that the page lists for one configuration; the rest are counted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportInput:
-    """Everything that the page is made from."""
-
-    study: Study
-    seal: str | None
-    """The seal digest, or None for a draft."""
-    manifest: Manifest | None
-    entries: Sequence[Entry]
-    state: State
-    head: str | None
-    """The ledger's head."""
-    decisions: Decisions | None
-    audit: Mapping[str, Any] | None
-    """The audit report as JSON, already validated."""
+from prereg.codec.canonical import digest, loads_machine
+from prereg.codec.convert import read_machine
+from prereg.codec.schema import validate
+from prereg.codec.study_files import AUTHORED, parse_study
+from prereg.errors import VerificationFailed
+from prereg.model.seal import Entry, EntryType
+from prereg.model.verdict import Decisions
+from prereg.report.page import ReportInput, render
+from prereg.seal.verify import verify_study
+from prereg.store.files import read_in, write_whole
+from prereg.store.layout import StudyPaths
 
 
-def render(given: ReportInput) -> str:
-    """The whole page. Text from the study is escaped; only our own drawings go in as they are."""
-    import jinja2
-    import markupsafe
+def write_report(paths: StudyPaths) -> Path:
+    """Write `report/index.html` and return its path. Raises what `verify_study` raises, but takes a draft."""
+    page = paths.report / "index.html"
+    write_whole(page, render(read_study(paths)).encode("utf-8"))
+    return page
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"count": _count, "number": _number, "tiny": _tiny, "when": _when}
-    protocol, decisions = given.study.protocol, given.decisions
-    plots: dict[str, markupsafe.Markup] = {}
-    overview = None
-    if decisions is not None:
-        overview = markupsafe.Markup(gap_plot(decisions.configurations, protocol.decision.threshold))
-        for d in decisions.configurations:
-            if d.bounds:
-                events = given.study.events.configurations[d.id].events
-                plots[d.id] = markupsafe.Markup(event_plot(d, events, protocol.decision.threshold))
-    return environment.get_template("report.html.j2").render(
-        given=given,
-        protocol=protocol,
+
+def read_study(paths: StudyPaths) -> ReportInput:
+    """What the page shows, from verified bytes; the bytes of the records are left to `prereg verify`."""
+    if not paths.seal.exists() and not paths.ledger.exists():
+        files = {name: read_in(paths.root, name)[0] for name in AUTHORED if (paths.root / name).exists()}
+        return ReportInput(
+            study=parse_study(files),
+            seal=None,
+            manifest=None,
+            entries=(),
+            state="draft",
+            head=None,
+            decisions=None,
+            audit=None,
+        )
+    verified = verify_study(paths, records=False)
+    decisions: Decisions | None = None
+    audit: dict[str, Any] | None = None
+    if data := _recorded(paths, verified.entries, "analysis", "decisions_sha256", "analysis/decisions.json"):
+        decisions = read_machine(data, "decisions", Decisions, where="analysis/decisions.json")
+    if data := _recorded(paths, verified.entries, "audit", "report_sha256", "audit/report.json"):
+        value = loads_machine(data, where="audit/report.json")
+        validate(value, "audit-report", where="audit/report.json")
+        assert isinstance(value, dict)
+        audit = value
+    return ReportInput(
+        study=verified.study,
+        seal=verified.seal,
+        manifest=verified.manifest,
+        entries=verified.entries,
+        state=verified.state,
+        head=verified.head,
         decisions=decisions,
-        rows=[] if decisions is None else [_row(given, d) for d in decisions.configurations],
-        overview=overview,
-        plots=plots,
-        style=markupsafe.Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        timeline=timeline(given.entries),
-        lost=_lost(given.entries),
-        predictions=_predictions(given),
-        words=words,
-        tallies=_tallies(decisions),
-        networks=_networks(given.entries),
-        families=[
-            (c.id, len(given.study.events.configurations[c.id].events)) for c in protocol.configurations
-        ],
+        audit=audit,
     )
 
 
-def _row(given: ReportInput, decision: Decision) -> dict[str, Any]:
-    """What the page shows of one configuration."""
-    configuration = given.study.protocol.configuration(decision.id)
-    family = {e.id: e for e in given.study.events.configurations[decision.id].events}
-    statements = {p.id: p for p in given.study.predicates.predicates}
-    vocabulary = _vocabulary(given.study, configuration)
-    calibration = decision.calibration
-    return {
-        "decision": decision,
-        "configuration": configuration,
-        "word": words.VERDICTS[decision.verdict],
-        "reasons": "; ".join(words.REASONS[r] for r in decision.reasons),
-        "gap_event": None
-        if decision.D_event is None
-        else words.event(family[decision.D_event], bool(decision.D_complement)),
-        "witness_draws": sum({dumps(to_json(w.outcome)): w.count for w in decision.witnesses}.values()),
-        "witnesses": [
-            (words.outcome(w.outcome, vocabulary), statements[w.predicate], w.count)
-            for w in decision.witnesses[:WITNESSES]
-        ],
-        "more_witnesses": max(0, len(decision.witnesses) - WITNESSES),
-        "calibration_event": None
-        if calibration is None
-        else words.event(family[calibration.event], calibration.complement),
-        "events": [(row, words.event(family[row.event])) for row in decision.bounds],
-    }
-
-
-def _vocabulary(study: Study, configuration: Configuration) -> Sequence[str]:
-    model = None if configuration.model is None else study.protocol.models.get(configuration.model)
-    return () if model is None else model.vocab
-
-
-def _predictions(given: ReportInput) -> list[tuple[Any, str, words.Word | None, str | None]]:
-    """Each registered prediction with its claim in words and, once analysed, its status."""
-    status = {} if given.decisions is None else {p.id: p.status for p in given.decisions.predictions}
-    return [
-        (p, words.claim(p.claim), words.STATUSES[status[p.id]] if p.id in status else None, status.get(p.id))
-        for p in given.study.predictions.predictions
-    ]
-
-
-def _tallies(decisions: Decisions | None) -> list[tuple[str, int, words.Word]]:
-    """How often each verdict occurs, in the order in which the words are defined."""
-    found = [] if decisions is None else [d.verdict for d in decisions.configurations]
-    return [(v, found.count(v), word) for v, word in words.VERDICTS.items() if v in found]
-
-
-def _lost(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Units that the ledger names INVALID, with the reason."""
-    return [(e.body["unit"], e.body["reason"]) for e in entries if e.type == "unit-invalid"]
-
-
-def _networks(entries: Sequence[Entry]) -> list[tuple[str, str | None]]:
-    """Whether the network was cut, for each start of a collection, without repeats."""
-    found = [(e.body["network"], e.body["network_reason"]) for e in entries if e.type == "collection-started"]
-    return list(dict.fromkeys(found))
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the timeline: a ledger entry, or a run of stored shards."""
-
-    seq: str
-    time: str
-    what: str
-    detail: str
-    actor: str
-
-
-def timeline(entries: Sequence[Entry]) -> list[Moment]:
-    """The ledger for people: runs of stored shards become one line."""
-    moments: list[Moment] = []
-    at = 0
-    while at < len(entries):
-        first, last = entries[at], at
-        if first.type == "shard-stored":
-            while last + 1 < len(entries) and entries[last + 1].type == "shard-stored":
-                last += 1
-            run = entries[at : last + 1]
-            draws = sum(e.body["draws"] for e in run)
-            detail = f"{_count(len(run))} shards, {_count(draws)} draws, until {_when(run[-1].time)}"
-            seq = str(first.seq) if last == at else f"{first.seq}–{entries[last].seq}"
-            moments.append(Moment(seq, first.time, "shards stored", detail, first.actor))
-        else:
-            moments.append(
-                Moment(str(first.seq), first.time, first.type.replace("-", " "), _detail(first), first.actor)
-            )
-        at = last + 1
-    return moments
-
-
-def _detail(entry: Entry) -> str:
-    body = entry.body
-    match entry.type:
-        case "sealed":
-            return f"seal {body['seal'][:16]}…" + (
-                f", commit {body['commit'][:12]}" if body["commit"] else ""
-            )
-        case "collection-started":
-            return f"attempt {body['attempt']}, {body['workers']} workers, network {body['network']}"
-        case "unit-invalid":
-            return f"{body['unit']}: {body['reason']}"
-        case "collection-ended":
-            done = "complete" if body["complete"] else "not complete"
-            return (
-                f"{done}, {_count(body['stored'])} shards stored, {_count(len(body['invalid']))} units lost"
-            )
-        case "analysis":
-            return f"decisions {body['decisions_sha256'][:16]}…"
-        case "audit":
-            return f"{body['result']}, report {body['report_sha256'][:16]}…"
-        case _:
-            return ""
-
-
-def _count(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
-
-
-def _tiny(value: float) -> str:
-    return f"{value:.2g}".replace("-", "−")
-
-
-def _when(time: str) -> str:
-    return time[:19].replace("T", " ") + " UTC"
+def _recorded(
+    paths: StudyPaths, entries: tuple[Entry, ...], kind: EntryType, field: str, name: str
+) -> bytes | None:
+    """The bytes of a file whose digest the last ledger entry of its kind holds; None without an entry."""
+    entry = next((e for e in reversed(entries) if e.type == kind), None)
+    if entry is None:
+        return None
+    data, _ = read_in(paths.root, name)
+    if digest(data) != entry.body[field]:
+        raise VerificationFailed(f"its SHA-256 is not that of ledger entry {entry.seq}", where=name)
+    return data

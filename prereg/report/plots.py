@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from prereg.analyse.decide import gap_of
 from prereg.model.law import Event
 from prereg.model.verdict import BoundRow, Decision
 from prereg.report import words
+from prereg.stats.gap import gap_of
 
 INK, FAINT, OFF, ON, LAW, LIMIT = "#010201", "#010202", "#010203", "#010204", "#010205", "#010206"
 VARIABLES = {INK: "ink", FAINT: "line", OFF: "off", ON: "on", LAW: "law", LIMIT: "limit"}

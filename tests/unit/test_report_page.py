@@ -17,9 +17,9 @@ from prereg.model.law import Crashed, Decoded, Valued
 from prereg.model.study import CountClaim, VerdictClaim
 from prereg.model.verdict import BoundRow
 from prereg.report import words
-from prereg.report.html import ReportInput, render, timeline
+from prereg.report.html import write_report
+from prereg.report.page import ReportInput, render, timeline
 from prereg.report.plots import event_plot, gap_plot, largest, plain
-from prereg.report.run import report_study
 from prereg.store.layout import StudyPaths
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)> & "quotes" \' $x_2$'
@@ -260,7 +260,7 @@ def test_labels_are_plain_and_short() -> None:
 
 
 def pages(paths: StudyPaths) -> str:
-    return report_study(paths).read_text(encoding="utf-8")
+    return write_report(paths).read_text(encoding="utf-8")
 
 
 def test_a_page_in_every_state(tmp_path: Path) -> None:
