@@ -31,10 +31,13 @@ def draft(
 ) -> None:
     """Scaffold a new study."""
     from prereg.codec.study_files import BLANK
-    from prereg.draft.scaffold import Blanks, draft_study, sibling_seeds
+    from prereg.draft.scaffold import Blanks, draft_study
+    from prereg.store.seeds import repository_spans
 
     blanks = Blanks(title=title, question=question, author=author, principal=principal)
-    paths = draft_study(folder, template, blanks, sibling_seeds(folder.absolute().parent))
+    studies = folder.absolute().parent
+    taken = repository_spans(studies) if studies.is_dir() else []
+    paths = draft_study(folder, template, blanks, taken)
     open_blanks = paths.protocol.read_text().count(BLANK)
     steps = (
         [f"fill the {open_blanks} blanks marked {BLANK} in {folder}/protocol.json"] if open_blanks else []

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from prereg.codec.overlap import Span, overlaps
+from prereg.codec.overlap import overlaps
 from prereg.codec.study_files import AUTHORED, BLANK, parse_study
-from prereg.draft.scaffold import sibling_seeds
 from prereg.errors import PreregError
-from prereg.model.study import Configuration, Seeds, Study
+from prereg.model.study import Configuration, Study
 from prereg.stats.budget import budget_of
 from prereg.stats.power import PowerRow, Reach, power_table, reach_table
 from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
+from prereg.store.seeds import repository_spans, span_of
 
 Severity = Literal["error", "warning"]
 
@@ -154,23 +154,18 @@ def _names(study: Study, paths: StudyPaths) -> Iterator[Finding]:
         )
 
 
-def reserved(seeds: Seeds) -> list[Span]:
-    """The blocks of a study as spans."""
-    return [Span(study=seeds.study, block=b.id, first=b.start, end=b.stop) for b in seeds.blocks]
-
-
 def _seed_findings(study: Study, studies: Path) -> Iterator[Finding]:
+    name = study.protocol.study
+    own = [span_of(name, block) for block in study.seeds.blocks]
     try:
-        others = [s for s in sibling_seeds(studies) if s.study != study.protocol.study]
+        others = repository_spans(studies, without=name)
     except PreregError as error:
         yield _found(error, "seeds.json")
         return
-    own = overlaps(reserved(study.seeds), within=True)
-    across = overlaps([span for seeds in (study.seeds, *others) for span in reserved(seeds)])
-    for overlap in own + [o for o in across if study.protocol.study in (o.study_a, o.study_b)]:
-        yield Finding(
-            severity="error", what=str(overlap), where="seeds.json#/blocks", next_step="prereg seeds check"
-        )
+    across = [o for o in overlaps([*own, *others]) if name in (o.study_a, o.study_b)]
+    for overlap in [*overlaps(own, within=True), *across]:
+        what, remedy = str(overlap), "prereg seeds check"
+        yield Finding(severity="error", what=what, where="seeds.json#/blocks", next_step=remedy)
 
 
 def _oracle_findings(study: Study, harness_sha256: str) -> Iterator[Finding]:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from prereg.codec.convert import read_authored
+from prereg.codec.overlap import Span, folded
 from prereg.errors import PreregError, UsageError, WrongState
-from prereg.model.study import Protocol, Seeds
-from prereg.store.files import read_once, write_whole
+from prereg.model.study import Protocol
+from prereg.store.files import write_whole
 from prereg.store.layout import StudyPaths
 
 TEMPLATES = ("conformance", "two-arm")
@@ -32,8 +33,8 @@ class Blanks:
     principal: str | None = None
 
 
-def draft_study(folder: Path, template: str, blanks: Blanks, siblings: Iterable[Seeds]) -> StudyPaths:
-    """Write a new study folder from `template`, with seeds above every block of `siblings`.
+def draft_study(folder: Path, template: str, blanks: Blanks, taken: Iterable[Span]) -> StudyPaths:
+    """Write a new study folder from `template`, with seeds above every interval that is `taken`.
 
     Raises WrongState if the folder exists and UsageError for a bad name or an unknown template.
     """
@@ -51,13 +52,13 @@ def draft_study(folder: Path, template: str, blanks: Blanks, siblings: Iterable[
         )
     if root.exists() or root.is_symlink():
         raise WrongState("the folder exists", where=str(folder), next_step="choose a new name")
-    files = render(root.name, template, blanks, siblings)
+    files = render(root.name, template, blanks, taken)
     for name, data in files.items():
         write_whole(root / name, data)
     return StudyPaths(root=root)
 
 
-def render(study: str, template: str, blanks: Blanks, siblings: Iterable[Seeds]) -> dict[str, bytes]:
+def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> dict[str, bytes]:
     """The files of a new study, by name."""
     here = Path(__file__).parent / "templates"
     out: dict[str, bytes] = {}
@@ -74,16 +75,16 @@ def render(study: str, template: str, blanks: Blanks, siblings: Iterable[Seeds])
     out[".gitattributes"] = (here / "gitattributes").read_bytes()
     out["searches.jsonl"] = b""
     protocol = read_authored(out["protocol.json"], "protocol", Protocol, where="protocol.json")
-    out["seeds.json"] = _pretty(plan_seeds(protocol, first_free(siblings)))
+    out["seeds.json"] = _pretty(plan_seeds(protocol, first_free(taken)))
     return out
 
 
-def first_free(siblings: Iterable[Seeds]) -> int:
-    """A first seed above every reserved block of the repository, rounded up to a million.
+def first_free(taken: Iterable[Span]) -> int:
+    """A first seed above every interval that the repository reserves or has used, rounded up to a million.
 
     Counting by the low 32 bits keeps the new blocks apart even for an engine that truncates seeds.
     """
-    ends = [(block.stop - 1) % 2**32 + 1 for seeds in siblings for block in seeds.blocks]
+    ends = [high for span in taken for _, high in folded(span.first, span.end)]
     top = max([FIRST_SEED, *ends])
     first = -(-top // 1_000_000) * 1_000_000
     if first >= 2**32 - 1_000_000:
@@ -112,18 +113,6 @@ def plan_seeds(protocol: Protocol, first: int) -> dict[str, Any]:
         )
         first = end
     return {"schema": "prereg/seeds/v1", "study": protocol.study, "blocks": blocks}
-
-
-def sibling_seeds(studies: Path) -> list[Seeds]:
-    """The reserved seeds of every study in `studies` whose seeds.json can be read.
-
-    Raises what the codec raises for one that cannot: an unreadable reservation may hide an overlap.
-    """
-    out = []
-    if studies.is_dir():
-        for path in sorted(studies.glob("*/seeds.json")):
-            out.append(read_authored(read_once(path), "seeds", Seeds, where=str(path)))
-    return out
 
 
 def _fill(value: dict[str, Any], blanks: Blanks) -> dict[str, Any]:
