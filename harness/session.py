@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +33,19 @@ class Session:
     """One worker, run by the interpreter `python` from the harness under `root`.
 
     `prelude` is Python code that runs in the worker before it starts to serve, `pass_fds` the descriptors
-    that it inherits besides the standard ones.
+    that it inherits besides the standard ones. A worker that takes more than `patience` seconds over one
+    request is killed, which its reader sees as EOFError.
     """
 
-    __slots__ = ("_number", "process")
+    __slots__ = ("_number", "_patience", "process")
 
     def __init__(
-        self, python: str, root: Path = ROOT, prelude: str = "", pass_fds: tuple[int, ...] = ()
+        self,
+        python: str,
+        root: Path = ROOT,
+        prelude: str = "",
+        pass_fds: tuple[int, ...] = (),
+        patience: float = 600.0,
     ) -> None:
         code = (
             f"import sys; sys.path.insert(0, {str(root)!r})\n{prelude}\n"
@@ -48,6 +55,7 @@ class Session:
             [python, "-I", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=pass_fds
         )
         self._number = 0
+        self._patience = patience
 
     def __enter__(self) -> Session:
         return self
@@ -88,13 +96,18 @@ class Session:
         """Send a request and yield its lines as they come, up to its `ok` or `error`."""
         self._number += 1
         self.write(json.dumps({"op": op, "id": self._number, **fields}).encode() + b"\n")
-        while True:
-            message = self.read()
-            if message["id"] != self._number:
-                raise JobError(ENGINE, f"a line for request {message['id']} in answer to {self._number}")
-            yield message
-            if "ok" in message or "error" in message:
-                return
+        timer = threading.Timer(self._patience, self.process.kill)
+        timer.start()
+        try:
+            while True:
+                message = self.read()
+                if message["id"] != self._number:
+                    raise JobError(ENGINE, f"a line for {message['id']} in answer to {self._number}")
+                yield message
+                if "ok" in message or "error" in message:
+                    return
+        finally:
+            timer.cancel()
 
     def end(self, patience: float = 30.0) -> int:
         """Close the worker's input, wait for it (then kill it), and return its exit status."""

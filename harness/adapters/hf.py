@@ -29,6 +29,10 @@ from harness.adapters.hf_intercept import Probe, observed
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
 
+MAX_OUTCOMES = 100_000
+"""Outcomes remembered; a larger model returns ever new ones."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Opened:
     """One configuration, ready to draw."""
@@ -68,7 +72,9 @@ class Opened:
         """The return map (see the module)."""
         known = self.outcomes.get(tokens)
         if known is None:
-            known = self.outcomes[tokens] = {"tokens": list(tokens), "finish": self._finish(tokens)}
+            known = {"tokens": list(tokens), "finish": self._finish(tokens)}
+            if len(self.outcomes) < MAX_OUTCOMES:
+                self.outcomes[tokens] = known
         return known
 
     def _finish(self, tokens: Prefix) -> str:

@@ -29,7 +29,7 @@ class Fake:
         print("print")
         os.write(1, b"write\\n")
         subprocess.run(["echo", "child"], check=True)
-        assert os.read(0, 1) == b"", "the engine can read the collector's requests"
+        assert os.path.samestat(os.fstat(0), os.stat(os.devnull)), "the engine can read the requests"
         if seed == "13":
             raise RuntimeError("a bug of the adapter")
         if seed == "14":
@@ -52,7 +52,7 @@ CONFIGURATION = {"id": "good", "adapter": "fake"}
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with Session(sys.executable, prelude=FAKE) as session:
+    with Session(sys.executable, prelude=FAKE, patience=20) as session:
         yield session
 
 
@@ -91,7 +91,7 @@ def test_each_request_is_written_as_soon_as_it_is_done() -> None:
     prelude = FAKE.replace('print("print")', f'seed == "1" and os.read({read}, 1)')
     timer = threading.Timer(20, os.write, (write, b"x"))  # so that a failure is no deadlock
     try:
-        with Session(sys.executable, prelude=prelude, pass_fds=(read,)) as session:
+        with Session(sys.executable, prelude=prelude, pass_fds=(read,), patience=20) as session:
             opened(session)
             timer.start()
             lines = session.stream("draws", arm=ARM, seeds=["0", "1"], rows=1)
