@@ -32,7 +32,7 @@ class Bar:
         self._bar = self._context.__enter__()
         self._task = self._bar.add_task("draws", total=total, completed=done)
 
-    def advance(self, draws: int) -> None:
+    def advance(self, draws: int, work: float = 0.0) -> None:
         if self._bar is not None:
             self._bar.advance(self._task, draws)
 

@@ -10,6 +10,14 @@ from prereg.model.plan import Shard
 from prereg.model.study import Protocol
 
 
+def seconds_of(protocol: Protocol, shard: Shard, builds: Mapping[str, Build]) -> float | None:
+    """What a shard takes on one core, or None if its build states no rate for its arm's role."""
+    build = builds[protocol.configuration(shard.unit.configuration).build]
+    role = next(arm.role for arm in protocol.arms if arm.id == shard.unit.arm)
+    rate = build.requests_per_second.get(role, 0.0)
+    return shard.requests / rate if rate > 0 else None
+
+
 def cost_of(protocol: Protocol, shards: Iterable[Shard], builds: Mapping[str, Build], workers: int) -> Cost:
     """Draws, requests and seconds of these shards on that many workers.
 
@@ -17,16 +25,11 @@ def cost_of(protocol: Protocol, shards: Iterable[Shard], builds: Mapping[str, Bu
     """
     draws = requests = 0
     seconds: float | None = 0.0
-    roles = {arm.id: arm.role for arm in protocol.arms}
     for shard in shards:
         draws += shard.draws
         requests += shard.requests
-        build = builds[protocol.configuration(shard.unit.configuration).build]
-        rate = build.requests_per_second.get(roles[shard.unit.arm])
-        if rate is None or rate <= 0:
-            seconds = None
-        elif seconds is not None:
-            seconds += shard.requests / rate
+        more = seconds_of(protocol, shard, builds)
+        seconds = None if seconds is None or more is None else seconds + more
     return Cost(
         draws=draws, requests=requests, seconds=None if seconds is None else seconds / max(1, workers)
     )

@@ -34,8 +34,8 @@ class Progress(Protocol):
         """The job starts: `done` of `total` draws were there before."""
         ...
 
-    def advance(self, draws: int) -> None:
-        """`draws` more are made; negative when made ones are thrown away."""
+    def advance(self, draws: int, work: float = 0.0) -> None:
+        """`draws` more are made, of `work` estimated seconds; negative when made ones are thrown away."""
         ...
 
     def end(self) -> None:
@@ -50,13 +50,17 @@ class Silent:
 
     def begin(self, total: int, done: int, cost: Cost) -> None: ...
 
-    def advance(self, draws: int) -> None: ...
+    def advance(self, draws: int, work: float = 0.0) -> None: ...
 
     def end(self) -> None: ...
 
 
 class Meter:
-    """Rate and time left, from what was made since `begin`."""
+    """Rate and time left, from what was made since `begin`.
+
+    A draw of one arm may cost a hundred times one of the other, so the time left follows the estimated work
+    where there is an estimate, and the number of draws where there is none.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -65,17 +69,21 @@ class Meter:
         self.total = 0
         self.before = 0
         self.made = 0
+        self._work = 0.0
+        self._worked = 0.0
 
-    def begin(self, total: int, done: int) -> None:
-        """Start counting: `done` of `total` draws exist."""
+    def begin(self, total: int, done: int, work: float | None = None) -> None:
+        """Start counting: `done` of `total` draws exist, and the rest is `work` estimated seconds."""
         with self._lock:
             self._start = self._clock()
             self.total, self.before, self.made = total, done, 0
+            self._work, self._worked = work or 0.0, 0.0
 
-    def advance(self, draws: int) -> None:
-        """Count `draws` more (or fewer)."""
+    def advance(self, draws: int, work: float = 0.0) -> None:
+        """Count `draws` more (or fewer), and their work."""
         with self._lock:
             self.made += draws
+            self._worked += work
 
     def rate(self) -> float | None:
         """Draws a second so far, or None before the first."""
@@ -83,9 +91,14 @@ class Meter:
         return self.made / seconds if self.made > 0 and seconds > 0 else None
 
     def left(self) -> float | None:
-        """Seconds left at the present rate, or None before the first draw."""
+        """Seconds left at the pace so far, or None before the first draw."""
         rate = self.rate()
-        return None if rate is None else max(0, self.total - self.before - self.made) / rate
+        if rate is None:
+            return None
+        if self._work > 0 and self._worked > 0:
+            share = min(1.0, self._worked / self._work)
+            return (self._clock() - self._start) * (1 - share) / share
+        return max(0, self.total - self.before - self.made) / rate
 
     def line(self) -> str:
         """`done/total draws, rate, time left`."""
@@ -114,12 +127,12 @@ class Lines:
             self._stream.flush()
 
     def begin(self, total: int, done: int, cost: Cost) -> None:
-        self._meter.begin(total, done)
+        self._meter.begin(total, done, cost.seconds)
         self._last = time.monotonic()
         self.note(f"{cost}" if not done else f"{done:,} draws are there; to do: {cost}")
 
-    def advance(self, draws: int) -> None:
-        self._meter.advance(draws)
+    def advance(self, draws: int, work: float = 0.0) -> None:
+        self._meter.advance(draws, work)
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now

@@ -15,7 +15,7 @@ from typing import Any
 
 from prereg.collect import gates
 from prereg.collect.ceilings import Clocks, study_seconds, unit_seconds
-from prereg.collect.cost import cost_of
+from prereg.collect.cost import cost_of, seconds_of
 from prereg.collect.executors.base import Executor, Failed, Finished, Job, Site, opening_of
 from prereg.collect.executors.local import LocalExecutor
 from prereg.collect.gates import Admission
@@ -36,6 +36,8 @@ from prereg.store.ledger import LedgerWriter
 from prereg.store.lock import study_lock
 
 STUDY_CEILING = "the study's ceiling of time was reached"
+Pace = Callable[[Shard], float]
+"""Estimated seconds of a shard's request, spread over the workers."""
 _REASON = 2000
 """Characters of a reason that are kept."""
 
@@ -187,7 +189,7 @@ class _Run:
         todo = sum(shard.draws for shard in admission.missing)
         progress.begin(there + todo, there, cost_of(protocol, admission.missing, admission.builds, workers))
         try:
-            interrupted = self._run(admission, make_executor(site), clocks, progress)
+            interrupted = self._run(admission, make_executor(site), clocks, progress, workers)
         except BaseException:
             # Files and ledger are sound as they are; the ledger shall say that the run ended, if it can.
             with contextlib.suppress(Exception):
@@ -200,7 +202,9 @@ class _Run:
                 self._lose(unit, STUDY_CEILING, progress)
         return self.finish(began, complete=not self._missing(admission), isolation=cut)
 
-    def _run(self, admission: Admission, pool: Executor, clocks: Clocks, progress: Progress) -> bool:
+    def _run(
+        self, admission: Admission, pool: Executor, clocks: Clocks, progress: Progress, workers: int
+    ) -> bool:
         """Run the jobs and take in what they bring; returns whether a signal cut that short."""
         binding = Binding(
             study=self.verified.study.protocol.study,
@@ -208,18 +212,23 @@ class _Run:
             network=admission.isolation.network,
             environments=admission.fingerprints,
         )
+        protocol, builds = self.verified.study.protocol, admission.builds
+
+        def pace(shard: Shard) -> float:
+            return (seconds_of(protocol, shard, builds) or 0.0) / workers / shard.requests
+
         with _signals(pool.stop) as caught:
             results = pool.run(
                 self._jobs(admission),
                 limits=clocks,
                 wanted=lambda job: job.shard.unit.id not in self.invalid and clocks.study_left() > 0,
-                advance=progress.advance,
+                advance=lambda job, requests: _advance(progress, job.shard, requests, pace),
             )
             with contextlib.closing(results):
                 for result in results:
                     if caught:
                         break
-                    self._take(result, binding, progress)
+                    self._take(result, binding, progress, pace)
         return bool(caught)
 
     def _jobs(self, admission: Admission) -> list[Job]:
@@ -233,7 +242,7 @@ class _Run:
             for shard in admission.missing
         ]
 
-    def _take(self, result: Finished | Failed, binding: Binding, progress: Progress) -> None:
+    def _take(self, result: Finished | Failed, binding: Binding, progress: Progress, pace: Pace) -> None:
         """Store a shard, or enter its unit as lost."""
         unit = result.job.shard.unit
         if unit.id in self.invalid:
@@ -245,7 +254,7 @@ class _Run:
             drafter = has_drafter(self.verified.study.protocol, unit)
             prepared = prepare(result, binding, drafter=drafter)
         except VerificationFailed as error:
-            progress.advance(-result.job.shard.draws)
+            _advance(progress, result.job.shard, -result.job.shard.requests, pace)
             self._lose(unit.id, f"the worker returned what is no record: {error}", progress)
             return
         store(self.paths, self.ledger, prepared, self.principal)
@@ -302,6 +311,10 @@ class _Run:
             seconds=time.monotonic() - began,
             commit=commit,
         )
+
+
+def _advance(progress: Progress, shard: Shard, requests: int, pace: Pace) -> None:
+    progress.advance(requests * shard.rows, requests * pace(shard))
 
 
 def _executables(verified: VerifiedStudy) -> frozenset[str]:

@@ -47,6 +47,7 @@ class Desk(Silent):
     key_file: Path
     notes: list[str] = field(default_factory=list)
     advanced: int = 0
+    worked: float = 0.0
     begun: tuple[int, int, Cost] | None = None
 
     def note(self, text: str) -> None:
@@ -55,8 +56,9 @@ class Desk(Silent):
     def begin(self, total: int, done: int, cost: Cost) -> None:
         self.begun = (total, done, cost)
 
-    def advance(self, draws: int) -> None:
+    def advance(self, draws: int, work: float = 0.0) -> None:
         self.advanced += draws
+        self.worked += work
 
     def paths(self, study: str) -> StudyPaths:
         return StudyPaths(root=self.repository / "studies" / study)

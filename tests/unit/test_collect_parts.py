@@ -183,6 +183,17 @@ def test_the_meter_knows_the_rate_and_the_time_left() -> None:
     assert meter.line() == "500/1,000 draws (50 %), 10 a second, 50 s left"
 
 
+def test_the_time_left_follows_the_work_and_not_the_draws() -> None:
+    clock = Clock()
+    meter = Meter(clock)
+    meter.begin(1000, 0, 40.0)
+    clock.now += 10
+    meter.advance(900, 8.0)  # nearly all draws, a fifth of the work
+    assert meter.left() == pytest.approx(40.0)
+    meter.advance(100, 32.0)
+    assert meter.left() == 0.0
+
+
 def test_lines_are_written_for_people() -> None:
     out = io.StringIO()
     lines = Lines(out, every=0)

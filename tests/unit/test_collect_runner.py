@@ -46,6 +46,7 @@ def test_a_study_is_collected(desk: Desk) -> None:
     total, done, cost = desk.begun
     assert (total, done, cost.draws, cost.requests, desk.advanced) == (112, 0, 112, 56, 112)
     assert cost.seconds == pytest.approx(56 / 30 / 2)
+    assert desk.worked == pytest.approx(cost.seconds)
     started = body_of(paths, "collection-started")
     assert (started["network"], started["network_reason"]) == (isolation().network, isolation().reason)
     message = git(paths.repository, "log", "-1", "--format=%B")

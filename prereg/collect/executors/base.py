@@ -112,12 +112,12 @@ class Executor(Interface):
         *,
         limits: Limits,
         wanted: Callable[[Job], bool],
-        advance: Callable[[int], None],
+        advance: Callable[[Job, int], None],
     ) -> Generator[Finished | Failed, None, None]:
         """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
 
-        A job that is not `wanted` when its turn comes is left out. `advance` gets the draws of each finished
-        request (negative for those of a failed job); it is called from any thread. Ends early after `stop`.
+        A job that is not `wanted` when its turn comes is left out. `advance` gets the job and 1 for each
+        finished request (and all of them, negative, for a failed job), from any thread. Ends early after `stop`.
         No worker is left when the generator is closed.
         """
         ...

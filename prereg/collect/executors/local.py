@@ -31,7 +31,7 @@ class LocalExecutor:
         *,
         limits: Limits,
         wanted: Callable[[Job], bool],
-        advance: Callable[[int], None],
+        advance: Callable[[Job, int], None],
     ) -> Generator[Finished | Failed, None, None]:
         """See `Executor.run`."""
         waiting = _Waiting(jobs, wanted)
@@ -80,7 +80,7 @@ class LocalExecutor:
         number: int,
         waiting: _Waiting,
         limits: Limits,
-        advance: Callable[[int], None],
+        advance: Callable[[Job, int], None],
         room: threading.Semaphore,
     ) -> None:
         seat = _Seat(self._site, number, self._live)
@@ -133,14 +133,14 @@ class _Seat:
         self._worker: Worker | None = None
         self.opened: Opening | None = None
 
-    def draw(self, job: Job, limits: Limits, advance: Callable[[int], None]) -> Finished | Failed:
+    def draw(self, job: Job, limits: Limits, advance: Callable[[Job, int], None]) -> Finished | Failed:
         """Draw one shard."""
         replies: list[Any] = []
         rows = job.shard.rows
 
         def received(reply: Any) -> None:
             replies.append(reply)
-            advance(rows)
+            advance(job, 1)
 
         started = datetime.now(UTC)
         limits.start(job)
@@ -156,7 +156,7 @@ class _Seat:
                 on_request=received,
             )
         except (WorkerLost, WorkerRefused) as error:
-            advance(-rows * len(replies))
+            advance(job, -len(replies))
             # Whatever state a failed job left in the engine, the next one shall not find it.
             self.leave(kill=True)
             return Failed(job=job, reason=_reason(error))
