@@ -49,6 +49,8 @@ def demo(
         ("a page to read", ["report", "studies/demo"]),
     ):
         _step(words, argv, repository)
+        if argv[0] == "draft":
+            _commit(repository)
     seconds = time.monotonic() - begun
     summary = _summary(study_paths(study).root)
     if as_json:
@@ -80,6 +82,15 @@ def _prepare(place: Path, repository: Path) -> None:
     repository.mkdir(parents=True)
     Repo.create(repository)
     say(f"A new git repository for the demo: {repository}")
+
+
+def _commit(repository: Path) -> None:
+    """The draft and the trust files go under version control, as a user would do it."""
+    from prereg.store.repo import Repo
+
+    console().print("$ git add trust studies && git commit -m 'Draft of the demo study'", style="bold")
+    places = [repository / "trust", repository / "studies"]
+    Repo.find(repository).commit(places, "Draft of the demo study", {}, principal=AUTHOR)
 
 
 def _step(words: str, argv: list[str], repository: Path) -> None:

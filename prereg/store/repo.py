@@ -90,6 +90,18 @@ class Repo:
             _git=git.cmd.Git(top),
         )
 
+    @staticmethod
+    def create(folder: Path) -> Repo:
+        """A new, empty repository in an existing folder."""
+        with _clean_environment():
+            import git
+
+            command = git.cmd.Git(str(folder))
+        raw = _run(command, ["init", "--quiet", "--initial-branch=main"])
+        if raw.status != 0:
+            raise WrongState(f"git init failed: {raw.error.strip()}", where=str(folder))
+        return Repo.find(folder)
+
     def relative(self, path: Path) -> str:
         """`path` as git names it. Raises WrongState if it lies outside the work tree."""
         try:
