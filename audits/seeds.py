@@ -155,6 +155,8 @@ def used(path: Path, name: str) -> Iterator[Interval]:
     root = path / "records"
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise Fault("not a folder", file="records")
+    if not root.exists():
+        return
     seeds: dict[str, set[int]] = {}
     for folder, _, names in os.walk(root, onerror=_unreadable):
         for file in sorted(names):

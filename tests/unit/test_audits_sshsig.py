@@ -1,0 +1,166 @@
+"""OpenSSH signatures and the two files of trust, against the real `ssh-keygen`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from audits_fixture import ROOT, fingerprint, make_key, public, run, sign
+
+from audits.fault import Fault
+from audits.jsonc import parse as parse_json
+from audits.schema import Schema
+from audits.sshsig import SignatureFault, parse, verify
+from audits.trust import Trust, load_trust, parse_signers
+
+MESSAGE = b"what is signed\n"
+NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("keys")
+    return {kind: make_key(folder, kind, kind) for kind in ("ed25519", "rsa", "ecdsa")}
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "rsa", "ecdsa"])
+def test_a_real_signature_verifies(keys: dict[str, Path], kind: str) -> None:
+    signature = parse(sign(keys[kind], MESSAGE, "prereg-seal"))
+    verify(MESSAGE, signature, "prereg-seal")
+    assert signature.fingerprint == fingerprint(keys[kind])
+    for other in (b"", MESSAGE + b"x", MESSAGE[:-1]):
+        with pytest.raises(SignatureFault, match="altered"):
+            verify(other, signature, "prereg-seal")
+    with pytest.raises(SignatureFault, match="namespace"):
+        verify(MESSAGE, signature, "prereg-ledger")
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "rsa", "ecdsa"])
+def test_no_altered_byte_verifies(keys: dict[str, Path], kind: str) -> None:
+    lines = sign(keys[kind], MESSAGE, "prereg-seal").split(b"\n")
+    blob = base64.b64decode(b"".join(lines[1:-2]))
+    for i in range(0, len(blob), 1 if kind == "ed25519" else 7):
+        bent = blob[:i] + bytes([blob[i] ^ 1]) + blob[i + 1 :]
+        armored = b"\n".join([lines[0], base64.b64encode(bent), *lines[-2:]])
+        with pytest.raises(SignatureFault):
+            verify(MESSAGE, parse(armored), "prereg-seal")
+
+
+def test_another_namespace_hash_or_key_does_not_verify(keys: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(SignatureFault, match="namespace"):
+        verify(MESSAGE, parse(sign(keys["ed25519"], MESSAGE, "file")), "prereg-seal")
+    target = tmp_path / "m"
+    target.write_bytes(MESSAGE)
+    run(
+        "ssh-keygen",
+        "-Y",
+        "sign",
+        "-O",
+        "hashalg=sha256",
+        "-n",
+        "prereg-seal",
+        "-f",
+        str(keys["ed25519"]),
+        str(target),
+    )
+    with pytest.raises(SignatureFault, match="sha512"):
+        parse((tmp_path / "m.sig").read_bytes())
+
+
+ARMOR = {
+    "empty": lambda data: b"",
+    "no end": lambda data: data.replace(b"-----END SSH SIGNATURE-----", b""),
+    "not base64": lambda data: data.replace(b"U1NI", b"****", 1),
+    "text before": lambda data: b"x\n" + data,
+    "text after": lambda data: data + b"x\n",
+    "CRLF": lambda data: data.replace(b"\n", b"\r\n"),
+    "cut": lambda data: b"\n".join([*data.split(b"\n")[:2], *data.split(b"\n")[-2:]]),
+}
+
+
+@pytest.mark.parametrize("name", ARMOR)
+def test_a_broken_armor_is_refused(keys: dict[str, Path], name: str) -> None:
+    good = sign(keys["ed25519"], MESSAGE, "prereg-seal")
+    parse(good)
+    with pytest.raises(SignatureFault):
+        parse(ARMOR[name](good))
+
+
+def _trust(line: str, roles: dict[str, tuple[str, ...]] | None = None) -> Trust:
+    return Trust(tuple(parse_signers(line.encode(), "allowed_signers")), roles or {"ann@x": ("author",)})
+
+
+ALLOWED = {
+    "plain": ("ann@x {key}", True),
+    "with a comment": ("ann@x {key} Ann of X", True),
+    "a list": ("bob@x,ann@x {key}", True),
+    "quoted": ('"bob@x,ann@x" {key}', True),
+    "a pattern": ("*@x {key}", True),
+    "one character": ("an?@x {key}", True),
+    "forbidden": ("*@x,!ann@x {key}", False),
+    "another principal": ("bob@x {key}", False),
+    "letter case": ("Ann@x {key}", False),
+    "namespaces": ('ann@x namespaces="file,prereg-*" {key}', True),
+    "other namespaces": ('ann@x namespaces="file" {key}', False),
+    "valid": ('ann@x valid-after="20260101",valid-before="20270101Z" {key}', True),
+    "not yet": ('ann@x valid-after="202611291201" {key}', False),
+    "no more": ('ann@x valid-before="20261129115959" {key}', False),
+    "comment only": ("# ann@x {key}", False),
+}
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_allowed_signers(keys: dict[str, Path], name: str) -> None:
+    line, allowed = ALLOWED[name]
+    trust = _trust(line.format(key=public(keys["ed25519"])))
+    armored = sign(keys["ed25519"], MESSAGE, "prereg-seal")
+
+    def check() -> str:
+        return trust.check(
+            MESSAGE, armored, namespace="prereg-seal", principal="ann@x", roles=("author",), at=NOW
+        )
+
+    if allowed:
+        assert check() == fingerprint(keys["ed25519"])
+    else:
+        with pytest.raises(SignatureFault, match="not an allowed key"):
+            check()
+
+
+def test_a_role_is_needed(keys: dict[str, Path]) -> None:
+    trust = _trust(f"ann@x {public(keys['ed25519'])}", {"ann@x": ("collector",)})
+    armored = sign(keys["ed25519"], MESSAGE, "prereg-seal")
+    with pytest.raises(SignatureFault, match="no role author"):
+        trust.check(MESSAGE, armored, namespace="prereg-seal", principal="ann@x", roles=("author",), at=NOW)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ann@x", "ann@x cert-authority {key}", "ann@x what {key}", "ann@x ssh-ed25519 !!!",
+     "ann@x ssh-rsa {bare}", 'ann@x valid-after="tomorrow" {key}', "ann@x ssh-dss AAAA",
+     'ann@x namespaces="a {key}'],
+)  # fmt: skip
+def test_a_line_that_is_not_understood_is_a_fault(keys: dict[str, Path], line: str) -> None:
+    key = public(keys["ed25519"])
+    with pytest.raises(Fault, match="line 1"):
+        parse_signers(line.format(key=key, bare=key.split()[1]).encode(), "allowed_signers")
+
+
+@pytest.mark.parametrize("same", ["key", "principal", "neither"])
+def test_a_reviewer_is_never_an_author(keys: dict[str, Path], tmp_path: Path, same: str) -> None:
+    schema = Schema(parse_json((ROOT / "schemas/v1/roles.schema.json").read_bytes()))
+    signers, file = tmp_path / "allowed_signers", tmp_path / "roles.json"
+    other = "ed25519" if same == "key" else "ecdsa"
+    signers.write_text(f"ann@x {public(keys['ed25519'])}\nrev@x {public(keys[other])}\n")
+    roles = {"ann@x": ["author"], "rev@x": ["reviewer"]}
+    if same == "principal":
+        roles["ann@x"].append("reviewer")
+    file.write_text(json.dumps({"schema": "prereg/roles/v1", "roles": roles}))
+    if same == "neither":
+        assert len(load_trust(signers, file, schema).signers) == 2
+    else:
+        with pytest.raises(Fault, match=r"both author and reviewer|one key"):
+            load_trust(signers, file, schema)
