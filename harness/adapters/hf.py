@@ -28,7 +28,6 @@ from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, 
 from harness.adapters.hf_intercept import Probe, observed
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
-
 MAX_OUTCOMES = 100_000
 """Outcomes remembered; a larger model returns ever new ones."""
 
