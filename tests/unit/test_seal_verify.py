@@ -192,6 +192,17 @@ def replace(name: str, old: bytes, new: bytes) -> Tamper:
     return do
 
 
+def flip(name: str) -> Tamper:
+    """Change the byte in the middle."""
+
+    def do(paths: StudyPaths) -> None:
+        data = bytearray((paths.root / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (paths.root / name).write_bytes(data)
+
+    return do
+
+
 def chmod(name: str, mode: int) -> Tamper:
     return lambda paths: (paths.root / name).chmod(mode)
 
@@ -590,7 +601,7 @@ class TestDecisionsAndAudit:
         self.audit(collected)
         for name in ("audit/report.json", "audit/report.json.sig"):
             copy = copy_repository(collected, collected.repository.parent.parent / Path(name).suffix)
-            replace(name, b"e", b"f")(copy)
+            flip(name)(copy)
             assert fails(copy, 8, "not that of ledger entry 13").where == name
             (copy.root / name).unlink()
             assert fails(copy, 8, "missing").where == name
