@@ -117,7 +117,7 @@ class Executor(Interface):
         """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
 
         A job that is not `wanted` when its turn comes is left out. `advance` gets the job and 1 for each
-        finished request (and all of them, negative, for a failed job), from any thread. Ends early after `stop`.
+        finished request (all of them, negative, for a failed job), from any thread. Ends early after `stop`.
         No worker is left when the generator is closed.
         """
         ...
