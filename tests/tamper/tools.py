@@ -1,0 +1,119 @@
+"""How faults are committed: byte by byte, or with every digest recomputed by somebody without the keys."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one byte."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def first_shard(study: Path) -> Path:
+    """The first shard of the first unit."""
+    return sorted((study / "records").glob("*/00000.jsonl.gz"))[0]
+
+
+def edit_gz(path: Path, old: bytes, new: bytes) -> None:
+    """Replace the first occurrence inside a shard and pack it again, deterministically."""
+    lines = gzip.decompress(path.read_bytes())
+    assert old in lines
+    path.write_bytes(gzip.compress(lines.replace(old, new, 1), 6, mtime=0))
+
+
+def rewrite_shard(study: Path) -> None:
+    """Change a record and recompute the meta, as somebody would who can write but not sign."""
+    path = first_shard(study)
+    edit_gz(path, b'"heads"', b'"tails"')
+    meta_path = path.with_name("00000.meta.json")
+    meta = json.loads(meta_path.read_bytes())
+    lines = gzip.decompress(path.read_bytes())
+    meta |= {
+        "records_sha256": sha(path.read_bytes()),
+        "records_size": path.stat().st_size,
+        "lines_sha256": sha(lines),
+        "lines_size": len(lines),
+    }
+    meta_path.write_bytes(rfc8785.dumps(meta) + b"\n")
+
+
+def resum(study: Path, name: str, more: bytes) -> None:
+    """Add to a sealed file and recompute the manifest and SHA256SUMS."""
+    data = (study / name).read_bytes() + more
+    (study / name).write_bytes(data)
+    path = study / "seal" / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    for entry in manifest["files"]:
+        if entry["path"] == name:
+            entry |= {"size": len(data), "sha256": sha(data)}
+    path.write_bytes(rfc8785.dumps(manifest) + b"\n")
+    lines = [f"{f['sha256']}  {f['path']}\n" for f in manifest["files"]]
+    lines.append(f"{sha(path.read_bytes())}  seal/manifest.json\n")
+    (study / "seal" / "SHA256SUMS").write_text("".join(lines))
+
+
+def ledger(study: Path) -> list[bytes]:
+    """The ledger's lines, each with its newline."""
+    return (study / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def write_ledger(study: Path, lines: list[bytes]) -> None:
+    (study / "ledger.jsonl").write_bytes(b"".join(lines))
+
+
+def rechain(study: Path, *, decisions: bool = False) -> None:
+    """Write the ledger and its head anew with every digest right; only signatures are missing."""
+    prev, out = "0" * 64, []
+    for line in ledger(study):
+        entry: dict[str, Any] = json.loads(line)
+        if entry["type"] == "analysis" and decisions:
+            entry["body"]["decisions_sha256"] = sha((study / "analysis" / "decisions.json").read_bytes())
+        if entry["type"] == "collection-started" and not decisions:
+            entry["body"]["workers"] += 1
+        entry["body_sha256"] = sha(rfc8785.dumps(entry["body"]))
+        entry["prev"] = prev
+        out.append(rfc8785.dumps(entry) + b"\n")
+        prev = sha(out[-1])
+    write_ledger(study, out)
+    path = study / "ledger.head.json"
+    path.write_bytes(rfc8785.dumps(json.loads(path.read_bytes()) | {"head": prev}) + b"\n")
+
+
+def rewrite_history(study: Path) -> None:
+    """One commit with everything in it, in place of the commits that show the order."""
+    repository = study.parent.parent
+    for command in (
+        ["checkout", "-q", "--orphan", "rewritten"],
+        ["add", "-A"],
+        ["-c", "user.name=E", "-c", "user.email=e@example.org", "commit", "-q", "-m", "All at once"],
+    ):
+        subprocess.run(["git", *command], cwd=repository, check=True, capture_output=True)
+
+
+def sibling(study: Path, name: str, shift: int = 0) -> None:
+    """Another study of the repository that reserves the same seeds, or their aliases."""
+    other = study.parent / name
+    other.mkdir()
+    for file in ("protocol.json", "events.json", "predicates.json", "predictions.json"):
+        shutil.copy(study / file, other / file)
+    seeds = json.loads((study / "seeds.json").read_bytes())
+    seeds["study"] = name
+    for block in seeds["blocks"]:
+        block["first"] = str(int(block["first"]) + shift)
+        block["end"] = str(int(block["end"]) + shift)
+    (other / "seeds.json").write_text(json.dumps(seeds))
