@@ -88,7 +88,9 @@ TABLE: dict[str, tuple[Tally | None, Tally | None, str, list[str], bool]] = {
     "one witness": (_tally(0, *EVEN), _tally(9, *EVEN, (LONG, 1)), "FAILS", ["witness"], True),
     "a bound": (_tally(0, *EVEN), _tally(9, (GOOD, 700), (ALSO, 300)), "FAILS", ["bound"], True),
     # A complement contains crashes, so it alone makes nothing eligible.
-    "a complement's bound": (_tally(0, *EVEN), _tally(9, (GOOD, 300), (ALSO, 700)), "FAILS", ["bound"], False),
+    "a complement's bound": (
+        _tally(0, *EVEN), _tally(9, (GOOD, 300), (ALSO, 700)), "FAILS", ["bound"], False,
+    ),
     "a witness and a bound": (
         _tally(0, *EVEN), _tally(9, (GOOD, 500), (LONG, 500)), "FAILS", ["witness", "bound"], True,
     ),
