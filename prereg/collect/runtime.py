@@ -213,7 +213,9 @@ def _install(build: Build, base: str, folder: Path, progress: Progress) -> None:
         _run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(lock)], build, progress)
     if build.unhashed:
         progress.note(f"{build.name}: installing {', '.join(build.unhashed)}")
-        _run([*pip, "install", "--no-deps", *build.unhashed], build, progress)
+        # With dependencies: a CPU build finds all of them in the lock; another build of the same version may
+        # bring libraries of its own, and the fingerprint binds whatever was installed.
+        _run([*pip, "install", *build.unhashed], build, progress)
     _run([*pip, "check"], build, progress)
 
 
