@@ -18,12 +18,13 @@ from prereg.model.seal import Step
 from prereg.seal.evidence import authenticated_records
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.head import head_bytes, sign_head
+from prereg.seal.trust import add_signer
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import STEPS, verify_report, verify_study
 from prereg.store.files import write_whole
 from prereg.store.folder import leftovers
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import LedgerWriter, append, head_of, read_ledger, repair
+from prereg.store.ledger import START, LedgerWriter, append, head_of, line_of, read_ledger, repair
 from prereg.store.repo import Repo
 from tests.unit.study_fixture import (
     copy_repository,
@@ -428,6 +429,85 @@ def enter(paths: StudyPaths, kind: str, body: dict[str, Any], who: str) -> None:
     """An entry that only its body's check can refuse; the head is signed by its actor."""
     append(paths, kind, body, f"{who}@example.org")  # type: ignore[arg-type]
     resign_head(paths, who)
+
+
+def forge(
+    paths: StudyPaths,
+    change: Callable[[dict[str, Any]], object] = lambda manifest: None,
+    *,
+    actor: str = "ada",
+    **body: Any,
+) -> None:
+    """A seal with another manifest or `sealed` body, made anew in every other respect by its author."""
+    value = json.loads(paths.manifest.read_bytes())
+    change(value)
+    data = dump_file(value)
+    signature = signing_key(paths).sign(data, namespace="prereg-seal")
+    paths.manifest.write_bytes(data)
+    paths.manifest_signature.write_bytes(signature)
+    sums = [f"{f['sha256']}  {f['path']}\n" for f in value["files"]]
+    paths.sums.write_text("".join([*sums, f"{digest(data)}  seal/manifest.json\n"]))
+    sealed = {"seal": digest(data), "signature_sha256": digest(signature), "commit": value["commit"]}
+    line = line_of(1, value["created"], "sealed", f"{actor}@example.org", {**sealed, **body}, START)
+    paths.ledger.write_bytes(line)
+    resign_head(paths, actor)
+    git(paths.repository, "add", "studies")
+    git(paths.repository, "commit", "-q", "--amend", "-m", "Forged")
+
+
+class TestSealsThatAnAuthorForged:
+    def test_a_seal_made_anew_is_sound(self, sealed: StudyPaths) -> None:
+        forge(sealed)
+        verify_study(sealed, need="sealed")
+
+    def test_a_size(self, sealed: StudyPaths) -> None:
+        forge(sealed, lambda m: m["files"][0].__setitem__("size", 1))
+        assert fails(sealed, 3, "seal/manifest.json says 1").where == ".gitattributes"
+
+    def test_a_study(self, sealed: StudyPaths) -> None:
+        forge(sealed, lambda m: m.__setitem__("study", "other"))
+        assert fails(sealed, 5, "is not the study").where == "protocol.json#/study"
+
+    def test_environments(self, sealed: StudyPaths) -> None:
+        forge(sealed, lambda m: m["environments"].__setitem__("more", "0" * 64))
+        assert fails(sealed, 5, "protocol's builds").where == "seal/manifest.json#/environments"
+
+    def test_an_unsafe_path(self, sealed: StudyPaths) -> None:
+        forge(sealed, lambda m: m["files"][0].__setitem__("path", "../x"))
+        assert fails(sealed, 2, "empty part").where == "seal/manifest.json#/files/0/path"
+
+    def test_a_time_that_does_not_exist(self, sealed: StudyPaths) -> None:
+        paths_manifest = json.loads(sealed.manifest.read_bytes())
+        sealed.manifest.write_bytes(dump_file({**paths_manifest, "created": "2026-02-30T00:00:00+00:00"}))
+        assert fails(sealed, 2, "no such time").where == "seal/manifest.json#/created"
+
+    @pytest.mark.parametrize(
+        ("field", "value", "what"),
+        [
+            ("seal", "0" * 64, "not this study's seal digest"),
+            ("signature_sha256", "0" * 64, "not the digest of seal/manifest.json.sig"),
+            ("commit", "0" * 40, "not the manifest's commit"),
+        ],
+    )
+    def test_a_sealed_entry(self, sealed: StudyPaths, field: str, value: str, what: str) -> None:
+        forge(sealed, **{field: value})
+        assert fails(sealed, 6, what).where == f"ledger.jsonl:1#/body/{field}"
+
+    def test_a_sealed_entry_by_another_author(self, sealed: StudyPaths) -> None:
+        add_signer(sealed.repository, "eve@example.org", signing_key(sealed, "eve").public_line, ["author"])
+        forge(sealed, actor="eve")
+        assert fails(sealed, 6, "not the manifest's author").where == "ledger.jsonl:1#/actor"
+
+    def test_a_head_of_other_bytes(self, sealed: StudyPaths) -> None:
+        entries = read_ledger(sealed.ledger.read_bytes())
+        sealed.head.write_bytes(head_bytes("coin", entries, "0" * 64))
+        sealed.head_signature.write_bytes(sign_head(sealed.head.read_bytes(), signing_key(sealed)))
+        assert fails(sealed, 6, "not the digest of line 1").where == "ledger.head.json#/head"
+
+    def test_a_head_signed_in_another_namespace(self, sealed: StudyPaths) -> None:
+        data = sealed.head.read_bytes()
+        sealed.head_signature.write_bytes(signing_key(sealed).sign(data, namespace="prereg-seal"))
+        assert fails(sealed, 6, "is for namespace").where == "ledger.head.json.sig"
 
 
 class TestEntriesAgainstThePlan:
