@@ -31,7 +31,7 @@ class Tree:
     files: tuple[str, ...]
     folders: tuple[str, ...]
     odd: dict[str, str]
-    """What is neither a regular file nor a folder, and what it is."""
+    """What is neither a regular file nor a folder, or has no proper name, and what it is."""
 
     def sealable(self) -> tuple[str, ...]:
         """The files that a manifest covers."""
@@ -44,13 +44,19 @@ def walk(paths: StudyPaths) -> Tree:
     folders: list[str] = []
     odd: dict[str, str] = {}
     for name, mode in _entries(paths.root, ""):
-        if stat.S_ISREG(mode):
+        if not _is_text(name):
+            odd[ascii(name)] = "a name that is not UTF-8"
+        elif stat.S_ISREG(mode):
             files.append(name)
         elif stat.S_ISDIR(mode):
             folders.append(name)
         else:
             odd[name] = "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
     return Tree(files=tuple(sorted(files)), folders=tuple(sorted(folders)), odd=odd)
+
+
+def _is_text(name: str) -> bool:
+    return not any("\ud800" <= ch <= "\udfff" for ch in name)
 
 
 def _entries(root: Path, below: str) -> Iterator[tuple[str, int]]:

@@ -73,15 +73,16 @@ class Repo:
     @staticmethod
     def find(path: Path) -> Repo:
         """The repository whose work tree holds `path`. Raises WrongState if there is none."""
-        with _clean_environment():
-            import git
-
-            folder = path if path.is_dir() else path.parent
-            command = git.cmd.Git(str(folder))
+        folder = path if path.is_dir() else path.parent
+        git = _library()
+        command = git.cmd.Git(str(folder))
         raw = _run(command, ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
         if raw.status != 0:
             reason = raw.error.splitlines()[0] if raw.error else "git rev-parse failed"
-            raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step="git init")
+            remedy = (
+                f"git config --global --add safe.directory {folder}" if "dubious" in reason else "git init"
+            )
+            raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step=remedy)
         top, own, common = raw.text.splitlines()
         return Repo(
             top=Path(top),
@@ -156,7 +157,7 @@ class Repo:
     def ignored(self, paths: Iterable[Path]) -> list[str]:
         """Those of `paths` that an ignore rule covers and the index does not hold."""
         names = "".join(f"{self.relative(p)}\0" for p in paths)
-        raw = _run(self._git, ["check-ignore", "--stdin", "-z"], stdin=names.encode())
+        raw = _run(self._git, ["check-ignore", "--stdin", "-z"], stdin=os.fsencode(names))
         return _zero(raw.text)
 
     def commits_touching(self, path: Path) -> list[str]:
@@ -270,14 +271,14 @@ class Repo:
                     present[self.relative(file)] = file
             absent |= self.tracked(path)
         absent -= present.keys()
-        named = "".join(f"{file.absolute()}\n" for file in present.values()).encode()
+        named = os.fsencode("".join(f"{file.absolute()}\n" for file in present.values()))
         ids = self._text(["hash-object", "-w", "--no-filters", "--stdin-paths"], stdin=named).split()
         lines = [
             f"{'100755' if file.stat().st_mode & 0o100 else '100644'} {blob}\t{name}\0"
             for (name, file), blob in zip(present.items(), ids, strict=True)
         ]
         lines += [f"0 {'0' * 40}\t{name}\0" for name in sorted(absent)]
-        return "".join(lines).encode()
+        return os.fsencode("".join(lines))
 
     def _specs(self, paths: Iterable[Path]) -> list[str]:
         names = [self.relative(p) for p in paths]
@@ -306,6 +307,20 @@ class Repo:
         )
 
 
+def _library() -> Any:
+    """GitPython, imported on first use. Raises WrongState where there is no git program."""
+    with _clean_environment():
+        try:
+            import git
+        except ImportError:  # GitPython looks for the program while it is imported
+            raise _no_git() from None
+    return git
+
+
+def _no_git() -> WrongState:
+    return WrongState("the git program is not installed", where="git", next_step="install git")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
     status: int
@@ -325,15 +340,18 @@ def _run(
     with _clean_environment(), tempfile.TemporaryFile() as source:
         source.write(stdin or b"")
         source.seek(0)
-        status, output, error = command.execute(
-            ["git", "--no-pager", *options, *arguments],
-            istream=source,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-            env={**_ENVIRONMENT, **(env or {})},
-        )
+        try:
+            status, output, error = command.execute(
+                ["git", "--no-pager", *options, *arguments],
+                istream=source,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                env={**_ENVIRONMENT, **(env or {})},
+            )
+        except _library().exc.GitCommandNotFound:
+            raise _no_git() from None
     return _Result(
         status=int(status),
         output=output if isinstance(output, bytes) else str(output).encode(),

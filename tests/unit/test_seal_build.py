@@ -208,6 +208,13 @@ class TestWhatSealingRefuses:
         (paths.root / "inside").hardlink_to(tmp_path / "outside")
         self.refused(paths, VerificationFailed, "hard link")
 
+    def test_a_name_that_is_not_text(self, paths: StudyPaths) -> None:
+        name = os.fsencode(paths.root) + b"/\xff"
+        os.close(os.open(name, os.O_CREAT))
+        with pytest.raises(UsageError, match="not UTF-8"):
+            seal(paths)
+        os.unlink(name)
+
     def test_a_pipe(self, paths: StudyPaths) -> None:
         os.mkfifo(paths.root / "pipe")
         self.refused(paths, UsageError, "neither a file nor a folder")

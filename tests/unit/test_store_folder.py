@@ -83,6 +83,14 @@ def test_walking_sees_links_as_links_and_leaves_report_alone(tmp_path: Path) -> 
     assert leftovers(StudyPaths(root=root)) == [root / ".ledger.jsonl.5.partial"]
 
 
+def test_a_name_that_is_not_text_is_odd_and_can_be_printed(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    os.close(os.open(os.fsencode(tmp_path / "s") + b"/\xff", os.O_CREAT))
+    (odd,) = walk(StudyPaths(root=tmp_path / "s")).odd.items()
+    assert odd == ("'\\udcff'", "a name that is not UTF-8")
+    odd[0].encode()
+
+
 def test_a_linked_report_folder_is_not_left_alone(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "report").symlink_to(tmp_path)

@@ -35,6 +35,25 @@ def test_outside_a_repository_there_is_none(tmp_path: Path) -> None:
     assert caught.value.next_step == "git init"
 
 
+def test_without_the_program_it_says_so(top: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from prereg.errors import WrongState\n"
+        "from prereg.store.repo import Repo\n"
+        f"try: Repo.find(Path({str(top)!r}))\n"
+        "except WrongState as error: sys.exit(0 if 'not installed' in error.what else 2)\n"
+        "sys.exit(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={"PATH": "/nonexistent"}, check=False)
+    assert done.returncode == 0
+
+
+def test_a_program_that_goes_away_is_said(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.find(top)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(WrongState, match="not installed"):
+        repo.head()
+
+
 def test_importing_the_store_does_not_load_git() -> None:
     code = "import sys, prereg.store.repo, prereg.store.ledger; sys.exit('git' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
