@@ -23,13 +23,12 @@ from prereg.collect.seeds import refuse_spent_seeds
 from prereg.collect.staging import Stage
 from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
-from prereg.seal import sshsig
 from prereg.seal.head import ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.trust import LEDGER, check_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import verify_study
-from prereg.store.files import read_once, write_whole
+from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter, parse_time, timestamp
 from prereg.store.repo import Repo
@@ -87,31 +86,6 @@ def _is_finished(paths: StudyPaths, ledger: LedgerWriter) -> bool:
         file.exists() and repo.blob_at(commit, file) == read_once(file)
         for file in (paths.ledger, paths.head, paths.head_signature)
     )
-
-
-def recover_head(paths: StudyPaths) -> bool:
-    """Put the last committed head back if a run was killed between writing a head and its signature."""
-    try:
-        data, signature = read_once(paths.head), read_once(paths.head_signature)
-    except PreregError:
-        return False
-    if _signs(signature, data):
-        return False
-    repo = Repo.find(paths.root)
-    commit = repo.head()
-    committed = None if commit is None else repo.blob_at(commit, paths.head)
-    if committed is None or not _signs(signature, committed):
-        return False
-    write_whole(paths.head, committed)
-    return True
-
-
-def _signs(signature: bytes, data: bytes) -> bool:
-    try:
-        sshsig.verify(signature, data, namespace=LEDGER, where="ledger.head.json.sig")
-    except PreregError:
-        return False
-    return True
 
 
 def verify(paths: StudyPaths) -> VerifiedStudy:

@@ -110,10 +110,6 @@ def _collect(
         if ledger.note:
             progress.note(ledger.note)
         state = gates.state_of(paths, ledger)
-        if gates.recover_head(paths):
-            progress.note(
-                "ledger.head.json: its signature was never written; the last committed head is back"
-            )
         verified = gates.verify(paths)
         gates.refuse_signer(paths, key, principal)
         gates.refuse_second_attempt(verified)

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_collect_kit import SIMULATE, Desk, configuration, draws_of, expected_draws, fresh_desk, make_study
+from test_collect_kit import (
+    SIMULATE,
+    Desk,
+    configuration,
+    draws_of,
+    expected_draws,
+    fresh_desk,
+    make_study,
+    types_of,
+)
 
 from prereg.collect.executors.base import Failed, Finished
 from prereg.collect.executors.local import LocalExecutor
@@ -57,6 +66,8 @@ def test_a_unit_whose_worker_fails_is_invalid_and_the_others_go_on(
     assert set(result.invalid) == {"main.one.a", "main.one.b"}
     for said in result.invalid.values():
         assert re.search(reason, said), said
+    # Two workers lose the unit at about the same time, and it is entered once.
+    assert types_of(paths).count("unit-invalid") == 2
     expected = expected_draws(paths)
     got = draws_of(paths)
     for unit in ("main.two.a", "main.two.b"):

@@ -26,6 +26,7 @@ from test_collect_kit import (
 from prereg.collect.executors.base import Failed, Finished
 from prereg.collect.executors.local import LocalExecutor
 from prereg.collect.network import isolation
+from prereg.collect.runner import STUDY_CEILING
 from prereg.errors import EvidenceIncomplete, PreregError
 from prereg.seal.verify import verify_study
 
@@ -89,6 +90,23 @@ def test_an_interrupted_run_is_signed_and_goes_on(desk: Desk) -> None:
     check_whole(paths)
     assert types_of(paths).count("collection-started") == 2
     assert types_of(paths).count("shard-stored") == 20
+
+
+def test_the_ceiling_counts_what_earlier_runs_took(desk: Desk) -> None:
+    ceilings = {"study_seconds": 3, "unit_seconds": 60, "request_seconds": 20, "on_ceiling": "INVALID"}
+    paths = make_study(desk, ceilings=ceilings)
+
+    class SlowStop(StopAfter):
+        def run(self, *args: Any, **kwargs: Any) -> Generator[Finished | Failed, None, None]:
+            for result in super().run(*args, **kwargs):
+                time.sleep(1.2)
+                yield result
+
+    assert not desk.collect(executor=SlowStop).complete
+    result = desk.collect()
+    assert (result.complete, result.draws) == (True, 0)
+    assert set(result.invalid.values()) == {STUDY_CEILING}
+    assert verify_study(paths).state == "collected"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

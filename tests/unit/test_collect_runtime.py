@@ -100,6 +100,16 @@ def test_what_a_killed_build_left_is_made_anew() -> None:
     assert not (folder / "bin" / "python").read_bytes().startswith(b"half")
 
 
+def test_a_marker_of_another_lock_does_not_count() -> None:
+    marker = build_environment(spec(), Silent()) / MARKER
+    other = spec(lock=b"# another\n")
+    environment_folder(other).mkdir()
+    (environment_folder(other) / MARKER).write_bytes(marker.read_bytes())
+    assert built(other) is None
+    (environment_folder(other) / MARKER).write_bytes(b"[]\n")
+    assert built(other) is None
+
+
 def test_two_builds_at_once_make_one_environment() -> None:
     notes = [Notes(), Notes()]
     threads = [threading.Thread(target=build_environment, args=(spec(), n)) for n in notes]
