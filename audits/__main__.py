@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import CodeType
 
 FORBIDDEN = ("prereg", "harness")
 """Top-level packages whose code an independent audit must not run."""
@@ -25,20 +26,52 @@ def refuse_imports() -> None:
 
 
 def _package() -> None:
-    """Make the folder this file is in importable as ``audits``, and nothing beside it."""
-    import importlib.util
+    """Make the folder this file is in importable as ``audits``, and nothing beside it.
+
+    The code that runs is the source that the report's digest is of: no bytecode is read or written.
+    """
+    from importlib.machinery import ModuleSpec, SourceFileLoader
+    from importlib.util import module_from_spec, spec_from_file_location
     from pathlib import Path
 
     folder = Path(__file__).resolve().parent
+
+    class FromSource(SourceFileLoader):
+        def get_code(self, fullname: str) -> CodeType:
+            path = self.get_filename(fullname)
+            code: CodeType = self.source_to_code(self.get_data(path), path)
+            return code
+
+    class Own:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+            package, _, module = name.partition(".")
+            file = folder / f"{module or '__init__'}.py"
+            if package != "audits" or not file.is_file():
+                return None
+            inside = None if module else [str(folder)]
+            loader = FromSource(name, str(file))
+            return spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
+
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != folder]
-    spec = importlib.util.spec_from_file_location(
-        "audits", folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
+    sys.meta_path.insert(1, Own)
+    spec = Own.find_spec("audits")
     if spec is None or spec.loader is None:  # pragma: no cover
         raise ImportError(f"cannot load the auditor from {folder}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["audits"] = module
-    spec.loader.exec_module(module)
+    sys.modules["audits"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["audits"])
+
+
+def _forget_bytecode() -> None:
+    """Python caches this very file before its first line runs; leave the folder as it was."""
+    from contextlib import suppress
+    from pathlib import Path
+
+    cached = globals().get("__cached__")
+    if cached:
+        with suppress(OSError):
+            Path(cached).unlink(missing_ok=True)
+            Path(cached).parent.rmdir()
 
 
 if __name__ == "__main__":
@@ -46,6 +79,7 @@ if __name__ == "__main__":
     refuse_imports()
     if not __package__:
         _package()
+        _forget_bytecode()
     from audits.cli import main
 
     sys.exit(main(sys.argv[1:]))

@@ -292,6 +292,7 @@ class Builder:
             self.commit("seal")
 
     def entry(self, kind: str, actor: str, body: Json) -> None:
+        body = self.plan.edit(f"{kind} body", body)
         value = {
             "seq": len(self.lines) + 1, "time": self.now(), "type": kind, "actor": actor, "body": body,
             "body_sha256": sha(canon(body)), "prev": sha(self.lines[-1]) if self.lines else "0" * 64,
