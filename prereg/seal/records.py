@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from prereg.codec.canonical import MAX_SAFE, MalformedJson, digest, dumps, loads_machine
 from prereg.codec.convert import outcome_from, read_machine, to_json
 from prereg.errors import VerificationFailed
-from prereg.model.law import Outcome
+from prereg.model.law import Outcome, Valued
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Record, ShardMeta
 from prereg.model.study import Protocol, Unit
@@ -58,7 +58,8 @@ def encode_shard(records: Iterable[Record]) -> Encoded:
 
     Raises BadShard for a record that the schema does not allow.
     """
-    lines = b"".join(record_line(record) for record in records)
+    outcomes: dict[tuple[object, Outcome], bytes] = {}
+    lines = b"".join(_line_of(record, outcomes) for record in records)
     if len(lines) > MAX_FILE:
         raise BadShard(f"a shard of {len(lines)} bytes is too large", next_step="lower shard_requests")
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
@@ -76,8 +77,16 @@ def encode_shard(records: Iterable[Record]) -> Encoded:
 
 def record_line(record: Record) -> bytes:
     """The canonical line of a record. Raises BadShard if the schema does not allow it."""
-    outcome = to_json(record.outcome)
+    return _line_of(record, {})
+
+
+def _line_of(record: Record, outcomes: dict[tuple[object, Outcome], bytes]) -> bytes:
+    """A record's line; `outcomes` remembers the bytes of outcomes, which repeat."""
     counters = record.counters
+    outcome = record.outcome
+    # 1, 1.0 and True are equal and hash alike, but are not the same JSON.
+    kind = type(outcome.value) if isinstance(outcome, Valued) else None
+    body = outcomes.get((kind, outcome))
     value = {
         "seal": record.seal,
         "unit": record.unit,
@@ -86,23 +95,32 @@ def record_line(record: Record) -> bytes:
         "draw": record.draw,
         "seed": record.seed,
         "row": record.row,
-        "outcome": outcome,
+        "outcome": _KNOWN_GOOD if body is not None else to_json(outcome),
         "counters": {
             "proposals": counters.proposals,
             "verifications": counters.verifications,
             "accepted": counters.accepted,
         },
     }
+    where = f"{record.unit}/{record.shard:05d} draw {record.draw}"
     if fault := record_fault(value):
-        raise BadShard(fault, where=f"{record.unit}/{record.shard:05d} draw {record.draw}")
-    body = dumps(outcome)
-    # Parsing it back keeps out what a reader would refuse: numbers past 2^53, strings that are not NFC.
-    loads_machine(body + b"\n", where=f"{record.unit}/{record.shard:05d} draw {record.draw}#/outcome")
+        raise BadShard(fault, where=where)
+    if body is None:
+        body = dumps(value["outcome"])
+        # Parsing it back keeps out what a reader would refuse: numbers past 2^53, strings that are not NFC.
+        loads_machine(body + b"\n", where=f"{where}#/outcome")
+        if len(outcomes) >= _CACHE:
+            outcomes.clear()
+        outcomes[kind, outcome] = body
     head = (
         f'{{"attempt":1,"counters":{{"accepted":{counters.accepted},"proposals":{counters.proposals},'
         f'"verifications":{counters.verifications}}},"draw":{record.draw},"outcome":'
     )
     return head.encode() + body + _suffix(record.row, record.seal, record.seed, record.shard, record.unit)
+
+
+_KNOWN_GOOD = {"crash": "-"}
+"""Stands for an outcome that was checked before."""
 
 
 def read_meta(data: bytes, *, where: str) -> ShardMeta:

@@ -122,6 +122,15 @@ def test_the_same_records_give_the_same_bytes() -> None:
     assert first.records_sha256 == digest(first.data)
 
 
+def test_equal_values_of_other_types_keep_their_own_bytes() -> None:
+    values = [1, True, 1.0, 0, False, -0.0]
+    draws = [dataclasses.replace(r, outcome=Valued(value=v)) for r, v in zip(records(), values, strict=True)]
+    lines = gzip.decompress(encode_shard(draws).data).splitlines()
+    assert [json.dumps(json.loads(line)["outcome"]["value"]) for line in lines] == [
+        *("1", "true", "1", "0", "false", "0")
+    ]
+
+
 @pytest.mark.parametrize(
     "outcome",
     [
