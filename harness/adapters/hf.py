@@ -17,7 +17,7 @@ os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import LlamaForCausalLM
@@ -27,6 +27,9 @@ from harness.adapters import hf_features, hf_model
 from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
 from harness.adapters.hf_intercept import Probe, observed
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
+
+if TYPE_CHECKING:
+    from harness.choices.hf import HfProgram
 
 MAX_OUTCOMES = 100_000
 """Outcomes remembered; a larger model returns ever new ones."""
@@ -45,6 +48,9 @@ class Opened:
     eos: int
     features: Mapping[str, Any]
     drafter: Mapping[str, Any] | None
+    assistant: Any = None
+    """The draft model, if the drafter is one."""
+
     configs: dict[tuple[bool, int], Any] = field(default_factory=dict)
     """GenerationConfig by (with the drafter, rows); one object each, so that it is prepared once."""
 
@@ -60,11 +66,16 @@ class Opened:
             )
         return known
 
-    def generate(self, config: Any) -> Any:
+    def generate(self, config: Any, speculation: bool = False) -> Any:
         """Call the engine once: token ids of (rows, length), prompt included."""
         ids = torch.tensor([self.prompt], dtype=torch.long)
+        drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
         return self.model.generate(
-            ids, attention_mask=torch.ones_like(ids), generation_config=config, tokenizer=self.tokenizer
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=config,
+            tokenizer=self.tokenizer,
+            **drafter,
         )
 
     def outcome(self, tokens: Prefix) -> Outcome:
@@ -120,6 +131,8 @@ class HfAdapter:
         if drafter is not None:
             hf_features.check_drafter(drafter)
         hf_model.check(model)
+        if drafter is not None and drafter["kind"] == "assistant":
+            hf_model.check_assistant(drafter["model"], model)
         if not all(0 <= token < len(model["vocab"]) for token in prompt):
             raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
         if len(prompt) + horizon > model["context"]:
@@ -136,6 +149,7 @@ class HfAdapter:
             eos=model["eos"],
             features=features,
             drafter=drafter,
+            assistant=None if drafter is None else hf_model.assistant(drafter),
         )
         opened.config(False, 1)
         self._opened = opened
@@ -152,7 +166,7 @@ class HfAdapter:
         opened.probe.clear()
         torch.manual_seed(int(seed))
         try:
-            sequences = opened.generate(config).tolist()
+            sequences = opened.generate(config, arm.speculation).tolist()
         except MemoryError:
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
@@ -172,6 +186,15 @@ class HfAdapter:
         from harness.adapters.hf_kernel import HfKernel
 
         return HfKernel(self._configuration())
+
+    def program(self, arm: Arm) -> HfProgram:
+        """One arm with its random choices to be made by a chooser (`harness.choices.hf`)."""
+        from harness.choices.hf import HfProgram
+
+        opened = self._configuration()
+        if arm.speculation and opened.drafter is None:
+            raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
+        return HfProgram(opened=opened, speculation=arm.speculation)
 
     def _configuration(self) -> Opened:
         if self._opened is None:

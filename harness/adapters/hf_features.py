@@ -44,6 +44,12 @@ OTHER_MODES = frozenset(
 )
 """Leave the sampling loop (which alone is observed), name another drafter, or stop by the clock."""
 
+DRAFTERS: Mapping[str, frozenset[str]] = {
+    "prompt-lookup": frozenset({"kind", "max_ngram", "max_tokens"}),
+    "assistant": frozenset({"kind", "model", "max_tokens"}),
+}
+"""Kinds of drafter, each with its fields."""
+
 
 def known() -> frozenset[str]:
     """The names of all settings of this engine's `GenerationConfig`."""
@@ -104,7 +110,7 @@ def generation_config(
         "pad_token_id": eos,
         "num_return_sequences": rows,
     }
-    if drafter is not None:
+    if drafter is not None and drafter["kind"] == "prompt-lookup":
         arguments["prompt_lookup_num_tokens"] = drafter["max_tokens"]
         arguments["max_matching_ngram_size"] = drafter["max_ngram"]
     try:
@@ -116,12 +122,16 @@ def generation_config(
 
 
 def check_drafter(drafter: Mapping[str, Any]) -> None:
-    """Refuse (`JobError`) a drafter that is not a complete prompt lookup."""
-    if drafter.get("kind") != "prompt-lookup":
-        raise JobError(UNSUPPORTED, f"no drafter of kind {drafter.get('kind')!r}; there is: prompt-lookup")
-    for name in sorted(drafter.keys() ^ {"kind", "max_ngram", "max_tokens"}):
+    """Refuse (`JobError`) a drafter that is neither a complete prompt lookup nor a complete draft model."""
+    kind = drafter.get("kind")
+    fields = DRAFTERS.get(kind) if isinstance(kind, str) else None
+    if fields is None:
+        raise JobError(UNSUPPORTED, f"no drafter of kind {kind!r}; there are: {', '.join(DRAFTERS)}")
+    for name in sorted(drafter.keys() ^ fields):
         raise JobError(BAD_REQUEST, f"drafter.{name} is {'unknown' if name in drafter else 'missing'}")
-    for name in ("max_ngram", "max_tokens"):
+    for name in fields - {"kind", "model"}:
         value = drafter[name]
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise JobError(BAD_REQUEST, f"drafter.{name} is not a positive integer")
+    if kind == "assistant" and not isinstance(drafter["model"], dict):
+        raise JobError(BAD_REQUEST, "drafter.model is not a model")

@@ -102,6 +102,28 @@ def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[
     return model, hashed.hexdigest()
 
 
+def check_assistant(spec: Mapping[str, Any], main: Mapping[str, Any]) -> None:
+    """Refuse (`JobError`) a draft model that is no tiny-llama or has another vocabulary than `main`."""
+    check(spec)
+    if (spec["vocab"], spec["eos"]) != (main["vocab"], main["eos"]):
+        raise JobError(BAD_REQUEST, "drafter.model has another vocabulary or end token than the model")
+
+
+def assistant(drafter: Mapping[str, Any]) -> Any:
+    """The draft model of `drafter`, or None if it has none.
+
+    Its number of proposed tokens is constant and no confidence ends a proposal early: the engine would
+    otherwise carry either from one request to the next.
+    """
+    if drafter["kind"] != "assistant":
+        return None
+    model, _ = build(drafter["model"])
+    model.generation_config.num_assistant_tokens = drafter["max_tokens"]
+    model.generation_config.num_assistant_tokens_schedule = "constant"
+    model.generation_config.assistant_confidence_threshold = 0.0
+    return model
+
+
 def tokenizer(spec: Mapping[str, Any]) -> Any:
     """A fast tokenizer over the model's vocabulary, one letter a token; the end token is special."""
     vocab = {token: number for number, token in enumerate(spec["vocab"])}
