@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,6 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
 StudyDir = Annotated[Path, typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout for programs.")]
@@ -79,39 +77,6 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     for cells in texts:
         grid.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in cells))
     console().print(grid)
-
-
-@contextmanager
-def progress() -> Iterator[Progress]:
-    """A progress display on stderr with count, rate and time left; plain lines where there is no terminal."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f}/s", style="dim")
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console(),
-    ) as bar:
-        yield bar
 
 
 def short(digest: str | None) -> str:

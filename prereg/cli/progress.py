@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """`prereg.collect.progress.Progress` drawn with rich: count, rate, time left."""
+    """`prereg.collect.progress.Progress` drawn with rich: a bar, count, rate, time left."""
 
     def __init__(self) -> None:
-        from prereg.cli.output import progress
+        from prereg.collect.progress import Meter
 
-        self._context = progress()
+        self._meter = Meter()
         self._bar: Any = None
         self._task: Any = None
 
@@ -28,17 +28,24 @@ class Bar:
             self._bar.console.print(text, markup=False, highlight=False)
 
     def begin(self, total: int, done: int, cost: Cost) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from prereg.cli.output import console
+
         self.note(f"{cost}" if not done else f"{done:,} draws are there; to do: {cost}")
-        self._bar = self._context.__enter__()
-        self._task = self._bar.add_task("draws", total=total, completed=done)
+        self._meter.begin(total, done, cost.seconds)
+        self._bar = Progress(BarColumn(), TextColumn("{task.description}", markup=False), console=console())
+        self._task = self._bar.add_task(self._meter.line(), total=total, completed=done)
+        self._bar.start()
 
     def advance(self, draws: int, work: float = 0.0) -> None:
+        self._meter.advance(draws, work)
         if self._bar is not None:
-            self._bar.advance(self._task, draws)
+            self._bar.update(self._task, advance=draws, description=self._meter.line())
 
     def end(self) -> None:
         if self._bar is not None:
-            self._context.__exit__(None, None, None)
+            self._bar.stop()
             self._bar = None
 
 
