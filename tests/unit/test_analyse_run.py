@@ -162,6 +162,22 @@ def test_a_killed_analysis_is_completed(
     assert clean(collected)
 
 
+def test_an_unsigned_analysis_that_was_committed_by_hand_is_signed(
+    collected: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(*given: object, **named: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(run, "sign_head_and_commit", cut)
+        analyse(collected)
+    git(collected.repository, "add", "studies")
+    git(collected.repository, "commit", "-q", "-m", "By hand")
+    analyse(collected)
+    verified = verify_study(collected, need="analysed")
+    assert verified.signed == len(verified.entries)
+
+
 def test_what_a_killed_collector_left_is_not_let_through(collected: StudyPaths) -> None:
     collected.shard_records("main.fair.old", 0).with_name(".00009.jsonl.gz.77.partial").write_bytes(b"")
     with pytest.raises(VerificationFailed):
