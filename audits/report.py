@@ -138,10 +138,9 @@ def text(value: dict[str, Any], incomplete: list[str]) -> str:
         if value[key]:
             rows: list[tuple[str, ...]] = [(key[:-1], "derived", "claimed", "")]
             for row in value[key]:
-                agrees = (
-                    "agrees" if row["agrees"] else "; ".join(["differs", *row.get("differences", ())[:5]])
-                )
-                rows.append((row["id"], row[status], row["claimed"] or "-", _plain(agrees)))
+                said = "; ".join(["differs", *row.get("differences", ())[:5]])
+                said = "agrees" if row["agrees"] else said if row["claimed"] else "not claimed"
+                rows.append((row["id"], row[status], row["claimed"] or "-", _plain(said)))
             lines += ["", *_table(rows)]
     lines += ["", *(f"missing: {_plain(item)}" for item in incomplete)]
     lines.append(f"result: {value['result']} (history {value['history']})")

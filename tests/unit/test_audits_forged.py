@@ -10,30 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import Builder, Plan, make_key, pack
-
-from audits.report import Outcome
-from audits.run import Options, audit
+from audits_fixture import Builder, Plan, pack
+from audits_kit import failed, look, make_keys
 
 Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("forged-keys")
-    for name in ("author", "reviewer", "collector"):
-        make_key(folder, name)
-    return folder
-
-
-def look(study: Path, **options: Any) -> Outcome:
-    trust = study.parent.parent / "trust"
-    given = {"signers": trust / "allowed_signers", "roles": trust / "roles.json", "studies": study.parent}
-    return audit(Options(study=study, **(given | options)))
-
-
-def failed(outcome: Outcome) -> dict[int, str]:
-    return {n: found.detail() for n, found in outcome.steps.items() if outcome.status(n) == "failed"}
+    return make_keys(tmp_path_factory.mktemp("audit-keys"))
 
 
 def change(name: str, edit: Callable[[Any], Any], when: Callable[[Any], bool] = lambda value: True) -> Plan:

@@ -119,6 +119,11 @@ def test_seeds_another_study_used_outside_its_blocks(tmp_path: Path) -> None:
     assert "share [1, 2) at their low 32 bits" in faults[1]
 
 
+def _link(path: Path, target: str) -> None:
+    path.rename(path.with_name("r"))
+    path.symlink_to(target)
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json": lambda folder: (folder / "seeds.json").write_bytes(b"{"),
     "seeds.json without blocks": lambda folder: (folder / "seeds.json").write_bytes(b"{}"),
@@ -128,9 +133,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json with an empty block": lambda folder: (folder / "seeds.json").write_text(
         json.dumps({"blocks": [_block("x", 5, 5)]})
     ),
-    "seeds.json is a dangling link": lambda folder: [
-        (folder / "seeds.json").unlink(), (folder / "seeds.json").symlink_to("nowhere")
-    ],
+    "seeds.json is a dangling link": lambda folder: _link(folder / "seeds.json", "nowhere"),
     "a shard that is no gzip": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(b"x"),
     "a shard cut short": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(
         pack(b'{"seed":"1"}\n')[:-4]
@@ -138,9 +141,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "a shard without seeds": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(
         pack(b"{}\n")
     ),
-    "records is a link": lambda folder: [
-        (folder / "records").rename(folder / "r"), (folder / "records").symlink_to("r")
-    ],
+    "records is a link": lambda folder: _link(folder / "records", "r"),
 }  # fmt: skip
 
 

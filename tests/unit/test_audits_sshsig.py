@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_another_namespace_hash_or_key_does_not_verify(keys: dict[str, Path], tm
         parse((tmp_path / "m.sig").read_bytes())
 
 
-ARMOR = {
+ARMOR: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "no end": lambda data: data.replace(b"-----END SSH SIGNATURE-----", b""),
     "not base64": lambda data: data.replace(b"U1NI", b"****", 1),

@@ -5,78 +5,31 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from audits_fixture import CRASH, ROOT, A, B, Builder, C, D, Plan, make_key, pack, public, run, sign
+from audits_fixture import Builder, Plan, pack, public, run, sign
+from audits_kit import Copy, failed, look, make_keys, on_bytes
 
-from audits.jsonc import parse
-from audits.report import EXIT, Outcome, report_bytes
-from audits.run import Options, audit
-from audits.schema import Schema
-
-Json = dict[str, Any]
+from audits.report import EXIT
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("audit-keys")
-    for name in ("author", "reviewer", "collector", "stranger"):
-        make_key(folder, name)
-    return folder
+    return make_keys(tmp_path_factory.mktemp("audit-keys"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
     root = tmp_path_factory.mktemp("audit-template") / "repository"
     Builder(root, keys, Plan()).build()
     return root
 
 
-@dataclass
-class Copy:
-    """A copy of the template to tamper with."""
-
-    root: Path
-    keys: Path
-
-    @property
-    def study(self) -> Path:
-        return self.root / "studies" / "tiny"
-
-    def edit(self, path: str, change: Callable[[bytes], bytes]) -> None:
-        target = self.study / path
-        before = target.read_bytes()
-        after = change(before)
-        assert after != before, "the tampering changed nothing"
-        target.write_bytes(after)
-
-    def drop(self, path: str) -> None:
-        target = self.study / path
-        shutil.rmtree(target) if target.is_dir() else target.unlink()
-
-
 @pytest.fixture
 def copy(template: Path, keys: Path, tmp_path: Path) -> Copy:
     shutil.copytree(template, tmp_path / "r", symlinks=True)
     return Copy(tmp_path / "r", keys)
-
-
-def look(study: Path, **options: Any) -> Outcome:
-    trust = study.parent.parent / "trust"
-    given = {"signers": trust / "allowed_signers", "roles": trust / "roles.json", "studies": study.parent}
-    outcome = audit(Options(study=study, **(given | options)))
-    schema = Schema(parse((ROOT / "schemas/v1/audit-report.schema.json").read_bytes()))
-    value = parse(report_bytes(outcome.value()))
-    assert schema.first_wrong(value) is None, schema.first_wrong(value)
-    assert [step["number"] for step in value["steps"]] == list(range(1, 14))
-    return outcome
-
-
-def failed(outcome: Outcome) -> dict[int, str]:
-    return {n: found.detail() for n, found in outcome.steps.items() if outcome.status(n) == "failed"}
 
 
 def test_the_untouched_study_agrees(template: Path) -> None:
@@ -91,10 +44,6 @@ def test_the_untouched_study_agrees(template: Path) -> None:
     ]
     assert [row["status"] for row in outcome.predictions] == ["HELD", "HELD"]
     assert outcome.steps[7].applied == 160
-
-
-def on_bytes(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
-    return lambda data: data.replace(old, new, 1)
 
 
 def lines(change: Callable[[list[bytes]], list[bytes]]) -> Callable[[bytes], bytes]:
@@ -241,8 +190,7 @@ TAMPERED: dict[str, tuple[Callable[[Copy], object], int, str]] = {
         lambda c: resign(c, "audit/report.json", "author", "prereg-audit"), 8, "audit/report.json.sig",
     ),
     "the seal and the ledger removed": (
-        lambda c: [c.drop(path) for path in ("seal", LEDGER, HEAD, f"{HEAD}.sig")],
-        2, MANIFEST,
+        lambda c: c.drop("seal", LEDGER, HEAD, f"{HEAD}.sig"), 2, MANIFEST,
     ),
 }  # fmt: skip
 
@@ -286,246 +234,3 @@ def test_report_pages_are_free(copy: Copy) -> None:
     (copy.study / "report" / "index.html").write_text("<p>")
     (copy.study / "report" / "link").symlink_to("/etc/passwd")
     assert look(copy.study).result == "AGREES"
-
-
-# History.
-
-
-def commit(copy: Copy) -> None:
-    run("git", "add", "-A", cwd=copy.root)
-    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
-
-
-def test_without_a_repository_the_audit_is_incomplete_unless_waived(copy: Copy) -> None:
-    shutil.rmtree(copy.root / ".git")
-    outcome = look(copy.study)
-    assert (outcome.result, outcome.history, outcome.status(9)) == ("INCOMPLETE", "missing", "not-checked")
-    assert "--without-history" in outcome.incomplete[0]
-    outcome = look(copy.study, without_history=True)
-    assert (outcome.result, outcome.history, outcome.status(9)) == ("AGREES", "waived", "not-checked")
-
-
-def test_a_repository_without_commits_is_no_history(copy: Copy) -> None:
-    shutil.rmtree(copy.root / ".git")
-    run("git", "init", "-q", cwd=copy.root)
-    assert look(copy.study).result == "INCOMPLETE"
-
-
-def _rewritten(copy: Copy) -> None:
-    shutil.rmtree(copy.root / ".git")
-    run("git", "init", "-q", cwd=copy.root)
-    commit(copy)
-
-
-def _shallow(copy: Copy) -> None:
-    run("git", "clone", "-q", "--depth", "1", f"file://{copy.root}", str(copy.root) + "2")
-    shutil.rmtree(copy.root)
-    Path(str(copy.root) + "2").rename(copy.root)
-
-
-def _grafted(copy: Copy) -> None:
-    (copy.root / ".git/info").mkdir(exist_ok=True)
-    (copy.root / ".git/info/grafts").write_text("")
-
-
-def _ledger_went_back(copy: Copy) -> None:
-    whole = (copy.study / LEDGER).read_bytes()
-    copy.edit(LEDGER, lambda data: data.replace(b"10:00:05", b"10:00:02"))
-    commit(copy)
-    (copy.study / LEDGER).write_bytes(whole)
-    commit(copy)
-
-
-def _ledger_removed_and_back(copy: Copy) -> None:
-    whole = (copy.study / LEDGER).read_bytes()
-    copy.drop(LEDGER)
-    commit(copy)
-    (copy.study / LEDGER).write_bytes(whole)
-    commit(copy)
-
-
-def _head_differs(copy: Copy) -> None:
-    whole = (copy.study / "NOTES.md").read_bytes()
-    copy.edit("NOTES.md", lambda data: data + b"x")
-    commit(copy)
-    (copy.study / "NOTES.md").write_bytes(whole)
-
-
-def _records_not_committed(copy: Copy) -> None:
-    run("git", "rm", "-rq", "--cached", f"studies/tiny/{SHARD}.jsonl.gz", cwd=copy.root)
-    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
-
-
-def _seal_in_no_commit(copy: Copy) -> None:
-    run("git", "checkout", "-q", "--orphan", "other", cwd=copy.root)
-    run("git", "rm", "-rq", "--cached", "studies", cwd=copy.root)
-    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
-
-
-def _sealed_again(copy: Copy) -> None:
-    whole = (copy.study / MANIFEST).read_bytes()
-    copy.drop(MANIFEST)
-    commit(copy)
-    (copy.study / MANIFEST).write_bytes(whole)
-    commit(copy)
-
-
-def _records_on_an_older_branch(copy: Copy) -> None:
-    """Records were there on a branch from before the seal, and that branch was merged."""
-    base = run("git", "rev-list", "--max-parents=0", "HEAD", cwd=copy.root).decode().strip()
-    run("git", "checkout", "-q", "-b", "early", base, cwd=copy.root)
-    (copy.study / "records").mkdir(parents=True)
-    (copy.study / "records/peek").write_text("x")
-    commit(copy)
-    (copy.study / "records/peek").unlink()
-    commit(copy)
-    run("git", "checkout", "-q", "main", cwd=copy.root)
-    identity = ("-c", "user.name=x", "-c", "user.email=x@y")
-    run("git", *identity, "merge", "-q", "--no-edit", "early", cwd=copy.root)
-
-
-HISTORY: dict[str, tuple[Callable[[Copy], None], str]] = {
-    "one commit holds it all": (_rewritten, "manifest.json"),
-    "a shallow clone": (_shallow, "shallow"),
-    "grafts": (_grafted, "grafts"),
-    "a ledger that was another": (_ledger_went_back, LEDGER),
-    "a ledger that was away": (_ledger_removed_and_back, "removes it"),
-    "HEAD has other notes": (_head_differs, "NOTES.md"),
-    "a shard not committed": (_records_not_committed, f"{SHARD}.jsonl.gz"),
-    "the seal is not in HEAD's history": (_seal_in_no_commit, MANIFEST),
-    "the seal was added twice": (_sealed_again, MANIFEST),
-    "records before the seal": (_records_on_an_older_branch, "records/"),
-}
-
-
-@pytest.mark.parametrize("name", HISTORY)
-def test_a_history_that_does_not_hold(copy: Copy, name: str) -> None:
-    tamper, says = HISTORY[name]
-    tamper(copy)
-    outcome = look(copy.study)
-    found = failed(outcome)
-    assert list(found) == [9], found
-    assert says in found[9]
-    assert (outcome.result, outcome.history) == ("FAILED", "checked")
-    assert look(copy.study, without_history=True).result == "AGREES"
-
-
-def test_a_merge_keeps_the_order(copy: Copy) -> None:
-    base = run("git", "rev-list", "--max-parents=0", "HEAD", cwd=copy.root).decode().strip()
-    run("git", "checkout", "-q", "-b", "side", base, cwd=copy.root)
-    (copy.root / "other.txt").write_text("x")
-    commit(copy)
-    identity = ("-c", "user.name=x", "-c", "user.email=x@y")
-    run("git", *identity, "merge", "-q", "--no-edit", "--no-ff", "main", cwd=copy.root)
-    outcome = look(copy.study)
-    assert failed(outcome) == {}
-    assert outcome.result == "AGREES"
-
-
-def test_a_replaced_commit_is_not_believed(copy: Copy) -> None:
-    """`git replace` and the environment cannot show the auditor another history."""
-    commits = run("git", "rev-list", "--reverse", "HEAD", cwd=copy.root).decode().split()
-    run("git", "replace", commits[2], commits[0], cwd=copy.root)
-    assert look(copy.study).result == "AGREES"
-
-
-def test_the_seal_in_one_commit_with_records(tmp_path: Path, keys: Path) -> None:
-    study = Builder(tmp_path / "r", keys, Plan(no_seal_commit=True)).build()
-    found = failed(look(study))
-    assert list(found) == [9]
-    assert "records/" in found[9]
-
-
-# States.
-
-
-@pytest.mark.parametrize(
-    ("upto", "says"), [("sealed", "prereg collect"), ("collected", "prereg analyse"), ("analysed", "")]
-)
-def test_every_state(tmp_path: Path, keys: Path, upto: str, says: str) -> None:
-    outcome = look(Builder(tmp_path / "r", keys, Plan(upto=upto)).build())
-    assert failed(outcome) == {}
-    assert outcome.result == ("INCOMPLETE" if says else "AGREES")
-    assert says in " ".join(outcome.incomplete)
-    if upto == "collected":
-        assert [(row["verdict"], row["claimed"], row["agrees"]) for row in outcome.configurations] == [
-            ("NOT_REJECTED", None, False), ("FAILS", None, False),
-        ]  # fmt: skip
-
-
-def test_a_draft(copy: Copy) -> None:
-    for path in (
-        "seal",
-        LEDGER,
-        HEAD,
-        f"{HEAD}.sig",
-        "records",
-        "analysis",
-        "audit",
-    ):
-        copy.drop(path)
-    outcome = look(copy.study)
-    assert failed(outcome) == {}
-    assert outcome.result == "INCOMPLETE"
-    assert "prereg seal" in outcome.incomplete[0]
-
-
-def test_decisions_the_ledger_does_not_know(tmp_path: Path, keys: Path, copy: Copy) -> None:
-    study = Builder(tmp_path / "q", keys, Plan(upto="collected")).build()
-    shutil.copytree(copy.study / "analysis", study / "analysis")
-    assert "analysis/decisions.json" in failed(look(study))[8]
-
-
-def test_an_incomplete_collection(tmp_path: Path, keys: Path) -> None:
-    plan = Plan(upto="collected", left_out=("main.probe.on",))
-    outcome = look(Builder(tmp_path / "r", keys, plan).build())
-    assert failed(outcome) == {}
-    assert outcome.result == "INCOMPLETE"
-    assert outcome.steps[7].applied == 120
-
-
-# Verdicts, against the fixture's slow twin.
-
-
-VERDICTS: dict[str, tuple[Plan, list[str]]] = {
-    "no witness": (Plan(on=lambda c, j: [A, B, A, C][j % 4]), ["NOT_REJECTED", "NOT_REJECTED"]),
-    "crashes": (Plan(on=lambda c, j: CRASH if j % 4 == 3 else [A, B, A, C][j % 4]), ["NOT_REJECTED"] * 2),
-    "many crashes": (Plan(on=lambda c, j: CRASH), ["FAILS", "FAILS"]),
-    "the off arm violates": (
-        Plan(off=lambda c, j: D if c == "probe" and j == 7 else [A, B, A, C][j % 4]),
-        ["NOT_REJECTED", "VOID"],
-    ),
-    "the off arm is not P": (Plan(off=lambda c, j: B, on=lambda c, j: B), ["VOID", "VOID"]),
-    "nothing proposed": (Plan(proposals=lambda c: 3 * (c == "probe")), ["INCONCLUSIVE", "FAILS"]),
-    "a unit lost": (Plan(invalid=("main.probe.on",)), ["NOT_REJECTED", "INVALID"]),
-    "an off arm lost": (Plan(invalid=("main.control.off",)), ["INVALID", "FAILS"]),
-    "missing and bounded": (Plan(left_out=("main.probe.off",), missing="bound"), ["NOT_REJECTED", "INVALID"]),
-    "without an oracle": (
-        Plan(
-            rule="event-gap", law=None, allowance=None,
-            events=[
-                {"id": "one", "kind": "value", "equals": 1},
-                {"id": "half", "kind": "at-least", "value": 0.5},
-                {"id": "crash", "kind": "crash"},
-            ],
-            off=lambda c, j: {"value": j % 2},
-            on=lambda c, j: {"value": 1.5 if c == "probe" else j % 2},
-            predictions=[
-                {
-                    "id": "p", "statement": "x",
-                    "claim": {"kind": "verdict", "configuration": "probe", "in": ["DIFFERS"]},
-                }
-            ],
-        ),
-        ["NOT_REJECTED", "DIFFERS"],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_verdicts_of_whole_studies(tmp_path: Path, keys: Path, name: str) -> None:
-    plan, verdicts = VERDICTS[name]
-    outcome = look(Builder(tmp_path / "r", keys, plan).build())
-    assert failed(outcome) == {}
-    assert [row["verdict"] for row in outcome.configurations] == verdicts
-    assert outcome.result == "AGREES"

@@ -1,0 +1,222 @@
+"""The order of a study by its git history, and the states it may be audited in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from audits_fixture import Builder, Plan, run
+from audits_kit import Copy, commit, failed, look, make_keys
+
+SHARD = "records/main.probe.on/00001"
+MANIFEST = "seal/manifest.json"
+LEDGER = "ledger.jsonl"
+HEAD = "ledger.head.json"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_keys(tmp_path_factory.mktemp("audit-keys"))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
+    root = tmp_path_factory.mktemp("audit-template") / "repository"
+    Builder(root, keys, Plan()).build()
+    return root
+
+
+@pytest.fixture
+def copy(template: Path, keys: Path, tmp_path: Path) -> Copy:
+    shutil.copytree(template, tmp_path / "r", symlinks=True)
+    return Copy(tmp_path / "r", keys)
+
+
+def test_without_a_repository_the_audit_is_incomplete_unless_waived(copy: Copy) -> None:
+    shutil.rmtree(copy.root / ".git")
+    outcome = look(copy.study)
+    assert (outcome.result, outcome.history, outcome.status(9)) == ("INCOMPLETE", "missing", "not-checked")
+    assert "--without-history" in outcome.incomplete[0]
+    outcome = look(copy.study, without_history=True)
+    assert (outcome.result, outcome.history, outcome.status(9)) == ("AGREES", "waived", "not-checked")
+
+
+def test_a_repository_without_commits_is_no_history(copy: Copy) -> None:
+    shutil.rmtree(copy.root / ".git")
+    run("git", "init", "-q", cwd=copy.root)
+    assert look(copy.study).result == "INCOMPLETE"
+
+
+def _rewritten(copy: Copy) -> None:
+    shutil.rmtree(copy.root / ".git")
+    run("git", "init", "-q", cwd=copy.root)
+    commit(copy)
+
+
+def _shallow(copy: Copy) -> None:
+    run("git", "clone", "-q", "--depth", "1", f"file://{copy.root}", str(copy.root) + "2")
+    shutil.rmtree(copy.root)
+    Path(str(copy.root) + "2").rename(copy.root)
+
+
+def _grafted(copy: Copy) -> None:
+    (copy.root / ".git/info").mkdir(exist_ok=True)
+    (copy.root / ".git/info/grafts").write_text("")
+
+
+def _ledger_went_back(copy: Copy) -> None:
+    whole = (copy.study / LEDGER).read_bytes()
+    copy.edit(LEDGER, lambda data: data.replace(b"10:00:05", b"10:00:02"))
+    commit(copy)
+    (copy.study / LEDGER).write_bytes(whole)
+    commit(copy)
+
+
+def _ledger_removed_and_back(copy: Copy) -> None:
+    whole = (copy.study / LEDGER).read_bytes()
+    copy.drop(LEDGER)
+    commit(copy)
+    (copy.study / LEDGER).write_bytes(whole)
+    commit(copy)
+
+
+def _head_differs(copy: Copy) -> None:
+    whole = (copy.study / "NOTES.md").read_bytes()
+    copy.edit("NOTES.md", lambda data: data + b"x")
+    commit(copy)
+    (copy.study / "NOTES.md").write_bytes(whole)
+
+
+def _records_not_committed(copy: Copy) -> None:
+    run("git", "rm", "-rq", "--cached", f"studies/tiny/{SHARD}.jsonl.gz", cwd=copy.root)
+    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
+
+
+def _seal_in_no_commit(copy: Copy) -> None:
+    run("git", "checkout", "-q", "--orphan", "other", cwd=copy.root)
+    run("git", "rm", "-rq", "--cached", "studies", cwd=copy.root)
+    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
+
+
+def _sealed_again(copy: Copy) -> None:
+    whole = (copy.study / MANIFEST).read_bytes()
+    copy.drop(MANIFEST)
+    commit(copy)
+    (copy.study / MANIFEST).write_bytes(whole)
+    commit(copy)
+
+
+def _records_on_an_older_branch(copy: Copy) -> None:
+    """Records were there on a branch from before the seal, and that branch was merged."""
+    base = run("git", "rev-list", "--max-parents=0", "HEAD", cwd=copy.root).decode().strip()
+    run("git", "checkout", "-q", "-b", "early", base, cwd=copy.root)
+    (copy.study / "records").mkdir(parents=True)
+    (copy.study / "records/peek").write_text("x")
+    commit(copy)
+    (copy.study / "records/peek").unlink()
+    commit(copy)
+    run("git", "checkout", "-q", "main", cwd=copy.root)
+    identity = ("-c", "user.name=x", "-c", "user.email=x@y")
+    run("git", *identity, "merge", "-q", "--no-edit", "early", cwd=copy.root)
+
+
+HISTORY: dict[str, tuple[Callable[[Copy], None], str]] = {
+    "one commit holds it all": (_rewritten, "manifest.json"),
+    "a shallow clone": (_shallow, "shallow"),
+    "grafts": (_grafted, "grafts"),
+    "a ledger that was another": (_ledger_went_back, LEDGER),
+    "a ledger that was away": (_ledger_removed_and_back, "removes it"),
+    "HEAD has other notes": (_head_differs, "NOTES.md"),
+    "a shard not committed": (_records_not_committed, f"{SHARD}.jsonl.gz"),
+    "the seal is not in HEAD's history": (_seal_in_no_commit, MANIFEST),
+    "the seal was added twice": (_sealed_again, MANIFEST),
+    "records before the seal": (_records_on_an_older_branch, "records/"),
+}
+
+
+@pytest.mark.parametrize("name", HISTORY)
+def test_a_history_that_does_not_hold(copy: Copy, name: str) -> None:
+    tamper, says = HISTORY[name]
+    tamper(copy)
+    outcome = look(copy.study)
+    found = failed(outcome)
+    assert list(found) == [9], found
+    assert says in found[9]
+    assert (outcome.result, outcome.history) == ("FAILED", "checked")
+    assert look(copy.study, without_history=True).result == "AGREES"
+
+
+def test_a_merge_keeps_the_order(copy: Copy) -> None:
+    base = run("git", "rev-list", "--max-parents=0", "HEAD", cwd=copy.root).decode().strip()
+    run("git", "checkout", "-q", "-b", "side", base, cwd=copy.root)
+    (copy.root / "other.txt").write_text("x")
+    commit(copy)
+    identity = ("-c", "user.name=x", "-c", "user.email=x@y")
+    run("git", *identity, "merge", "-q", "--no-edit", "--no-ff", "main", cwd=copy.root)
+    outcome = look(copy.study)
+    assert failed(outcome) == {}
+    assert outcome.result == "AGREES"
+
+
+def test_a_replaced_commit_is_not_believed(copy: Copy) -> None:
+    """`git replace` and the environment cannot show the auditor another history."""
+    commits = run("git", "rev-list", "--reverse", "HEAD", cwd=copy.root).decode().split()
+    run("git", "replace", commits[2], commits[0], cwd=copy.root)
+    assert look(copy.study).result == "AGREES"
+
+
+def test_the_seal_in_one_commit_with_records(tmp_path: Path, keys: Path) -> None:
+    study = Builder(tmp_path / "r", keys, Plan(no_seal_commit=True)).build()
+    found = failed(look(study))
+    assert list(found) == [9]
+    assert "records/" in found[9]
+
+
+# States.
+
+
+@pytest.mark.parametrize(
+    ("upto", "says"), [("sealed", "prereg collect"), ("collected", "prereg analyse"), ("analysed", "")]
+)
+def test_every_state(tmp_path: Path, keys: Path, upto: str, says: str) -> None:
+    outcome = look(Builder(tmp_path / "r", keys, Plan(upto=upto)).build())
+    assert failed(outcome) == {}
+    assert outcome.result == ("INCOMPLETE" if says else "AGREES")
+    assert says in " ".join(outcome.incomplete)
+    if upto == "collected":
+        assert [(row["verdict"], row["claimed"], row["agrees"]) for row in outcome.configurations] == [
+            ("NOT_REJECTED", None, False), ("FAILS", None, False),
+        ]  # fmt: skip
+
+
+def test_a_draft(copy: Copy) -> None:
+    for path in (
+        "seal",
+        LEDGER,
+        HEAD,
+        f"{HEAD}.sig",
+        "records",
+        "analysis",
+        "audit",
+    ):
+        copy.drop(path)
+    outcome = look(copy.study)
+    assert failed(outcome) == {}
+    assert outcome.result == "INCOMPLETE"
+    assert "prereg seal" in outcome.incomplete[0]
+
+
+def test_decisions_the_ledger_does_not_know(tmp_path: Path, keys: Path, copy: Copy) -> None:
+    study = Builder(tmp_path / "q", keys, Plan(upto="collected")).build()
+    shutil.copytree(copy.study / "analysis", study / "analysis")
+    assert "analysis/decisions.json" in failed(look(study))[8]
+
+
+def test_an_incomplete_collection(tmp_path: Path, keys: Path) -> None:
+    plan = Plan(upto="collected", left_out=("main.probe.on",))
+    outcome = look(Builder(tmp_path / "r", keys, plan).build())
+    assert failed(outcome) == {}
+    assert outcome.result == "INCOMPLETE"
+    assert outcome.steps[7].applied == 120
