@@ -13,8 +13,9 @@ _BEGIN = b"-----BEGIN SSH SIGNATURE-----"
 _END = b"-----END SSH SIGNATURE-----"
 _MAGIC = b"SSHSIG"
 _CURVES = {b"ecdsa-sha2-nistp256": 256, b"ecdsa-sha2-nistp384": 384, b"ecdsa-sha2-nistp521": 521}
-KEY_TYPES = frozenset({"ssh-ed25519", "ssh-rsa", *(name.decode() for name in _CURVES)})
-"""The key types whose signatures can be verified here."""
+_HARDWARE = {"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"}
+KEY_TYPES = frozenset({"ssh-ed25519", "ssh-rsa", *(name.decode() for name in _CURVES), *_HARDWARE})
+"""The key types a line of trust may name; a signature by a hardware key is refused as not supported."""
 
 
 class SignatureFault(Fault):

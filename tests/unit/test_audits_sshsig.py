@@ -131,6 +131,14 @@ def test_allowed_signers(keys: dict[str, Path], name: str) -> None:
             check()
 
 
+def test_a_hardware_key_in_the_file_does_not_hide_the_others(keys: dict[str, Path]) -> None:
+    kind = b"sk-ssh-ed25519@openssh.com"
+    blob = base64.b64encode(len(kind).to_bytes(4, "big") + kind + bytes(8)).decode()
+    trust = _trust(f"bob@x {kind.decode()} {blob}\nann@x {public(keys['ed25519'])}")
+    armored = sign(keys["ed25519"], MESSAGE, "prereg-seal")
+    trust.check(MESSAGE, armored, namespace="prereg-seal", principal="ann@x", roles=("author",), at=NOW)
+
+
 def test_a_role_is_needed(keys: dict[str, Path]) -> None:
     trust = _trust(f"ann@x {public(keys['ed25519'])}", {"ann@x": ("collector",)})
     armored = sign(keys["ed25519"], MESSAGE, "prereg-seal")
