@@ -46,6 +46,8 @@ class Worker:
             "open": self._open,
             "draws": self._draws,
             "law": self._law,
+            "choices": self._choices,
+            "explain": self._explain,
             "close": self._close,
         }
         name = line.request.get("op")
@@ -95,12 +97,7 @@ class Worker:
 
     def _draws(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         adapter = self._opened()
-        given = _field(request, "arm", dict)
-        arm = Arm(
-            id=_field(given, "id", str),
-            role=_field(given, "role", str),
-            speculation=_field(given, "speculation", bool),
-        )
+        arm = _arm(request)
         seeds = _field(request, "seeds", list)
         for seed in seeds:
             if not isinstance(seed, str) or not _is_seed(seed):
@@ -117,6 +114,22 @@ class Worker:
         law = naive.law if request.get("naive") is True else enumerate.law
         return {"law": [{"outcome": outcome, "p": p} for outcome, p in law(kernel)]}
 
+    def _choices(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness.collectors import choices_wire
+
+        done: dict[str, Any] = {}
+        for name, message in choices_wire.walk(self._opened(), _arm(request), request):
+            if name == "ok":
+                done = message
+            else:
+                self._channel.send({"id": number, name: message})
+        return done
+
+    def _explain(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness.collectors import choices_wire
+
+        return choices_wire.explained(self._opened(), _arm(request), request)
+
     def _close(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         self.closed = True
         return {}
@@ -125,6 +138,15 @@ class Worker:
         if self._adapter is None:
             raise JobError(BAD_REQUEST, "no configuration is open")
         return self._adapter
+
+
+def _arm(request: Mapping[str, Any]) -> Arm:
+    given = _field(request, "arm", dict)
+    return Arm(
+        id=_field(given, "id", str),
+        role=_field(given, "role", str),
+        speculation=_field(given, "speculation", bool),
+    )
 
 
 def _field(mapping: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -153,8 +175,9 @@ def main() -> int:
 
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
-    its `ok`; `law` (`naive`); `close`. Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt,
-    SystemExit and MemoryError end the process.
+    its `ok`; `law` (`naive`); `choices` and `explain` (see `harness.collectors.choices_wire`); `close`.
+    Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
+    process.
     """
     channel = wire.take_over()
     worker = Worker(channel)
