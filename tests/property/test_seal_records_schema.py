@@ -6,6 +6,7 @@ import json
 import unicodedata
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,12 +59,31 @@ good_records = st.fixed_dictionaries(
 )
 
 
+EDGES: list[dict[str, Any]] = [
+    *({"crash": "x" * n} for n in (0, 1, 200, 201)),
+    *({"tokens": [], "finish": "x" * n} for n in (0, 200, 201)),
+    *({"value": "x" * n} for n in (0, 2000, 2001)),
+    *({"tokens": [token], "finish": None} for token in (0, -1, True, 1.5, "1", None, SAFE)),
+    *({"value": value} for value in (None, [], {}, True, 1.5, SAFE)),
+    *({"tokens": [0] * n, "finish": None} for n in (100_000, 100_001)),
+]
+edge_outcomes = st.sampled_from(EDGES)
+CHANGES = ["none", "outcome", "edge outcome", "edge count", "replace", "counter", "drop", "add", "junk"]
+edge_counts = st.sampled_from([0, -1, True, False, 1.5, "0", None, SAFE])
+
+
 @st.composite
 def records(draw: st.DrawFn) -> Any:
     """A sound record, or one with a field replaced, removed or added."""
     value = draw(good_records)
-    change = draw(st.sampled_from(["none", "outcome", "replace", "counter", "drop", "add", "junk"]))
-    if change == "outcome":
+    change = draw(st.sampled_from(CHANGES))
+    if change == "edge outcome":
+        value["outcome"] = draw(edge_outcomes)
+    elif change == "edge count":
+        field = draw(st.sampled_from(["shard", "attempt", "draw", "row", "proposals", "accepted"]))
+        place = value if field in value else value["counters"]
+        place[field] = draw(edge_counts)
+    elif change == "outcome":
         value["outcome"] = draw(outcomes)
     elif change == "replace":
         value[draw(st.sampled_from(sorted(value)))] = draw(junk)
@@ -78,18 +98,41 @@ def records(draw: st.DrawFn) -> Any:
     return value
 
 
-@given(records())
-def test_the_hand_check_and_the_schema_say_the_same(value: Any) -> None:
-    try:
-        parsed = loads(json.dumps(value).encode(), where="x")
-    except MalformedJson:
-        return  # the parser refuses it before either check sees it
+def agree(parsed: Any) -> None:
     try:
         validate(parsed, "record", where="x")
         by_schema = True
     except SchemaViolation:
         by_schema = False
     assert (record_fault(parsed) is None) == by_schema
+
+
+@given(records())
+def test_the_hand_check_and_the_schema_say_the_same(value: Any) -> None:
+    try:
+        parsed = loads(json.dumps(value).encode(), where="x")
+    except MalformedJson:
+        return  # the parser refuses it before either check sees it
+    agree(parsed)
+
+
+@pytest.mark.parametrize("i", range(len(EDGES)))
+def test_the_edges_of_outcomes(i: int) -> None:
+    counters = {"proposals": 0, "verifications": 0, "accepted": 0}
+    agree(
+        {
+            **{
+                "seal": "a" * 64,
+                "unit": "main.c.on",
+                "shard": 0,
+                "attempt": 1,
+                "draw": 0,
+                "seed": "0",
+                "row": 0,
+            },
+            **{"outcome": EDGES[i], "counters": counters},
+        }
+    )
 
 
 def outcome_of(value: dict[str, Any]) -> Outcome:

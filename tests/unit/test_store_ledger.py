@@ -204,6 +204,16 @@ def test_append_chains_on_and_is_what_reading_sees(paths: StudyPaths) -> None:
     assert read_ledger(paths.ledger.read_bytes())[-1] == entry
 
 
+def test_an_entry_is_on_the_disk_before_append_returns(
+    paths: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths.ledger.write_bytes(FULL)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_size))
+    append(paths, "analysis", BODIES["analysis"], "ada")
+    assert synced == [paths.ledger.stat().st_size]
+
+
 def test_a_clock_that_stands_behind_does_not_make_time_decrease(paths: StudyPaths) -> None:
     paths.ledger.write_bytes(FULL)
     entry, _ = append(paths, "analysis", BODIES["analysis"], "ada", now=T0 - timedelta(days=9))
