@@ -1,0 +1,90 @@
+"""The exact channel on a decoder whose law is known: clean never accused, planted faults caught exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from choices_fixture import FAULTS, MODEL_FAULTS, Engine, bench, distance, seeds, sequential
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.choices.explore import Explorer
+from harness.choices.law import law
+from harness.collectors.choices import Pair, probe_pair
+
+MODES = ("lookup", "model")
+
+
+def pair(seed: int, mode: str, **change: object) -> Pair:
+    return probe_pair(bench(seed, mode, **change))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(min_value=0, max_value=10**9))
+def test_a_clean_engine_is_never_accused(mode: str, seed: int) -> None:
+    found = pair(seed, mode)
+    expected = sequential(seed)
+    assert distance(law(found.off).p, expected) < 1e-12
+    assert distance(law(found.on).p, expected) < 1e-12
+    assert found.tv_upper < 1e-12
+    assert found.done["on"].admission["ok"] and found.done["off"].admission["ok"]
+    assert found.done["on"].admission["proposals"] > 0
+    assert found.done["on"].admission["restarts"] == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "fault"), [*itertools.product(["lookup"], FAULTS), *itertools.product(["model"], MODEL_FAULTS)]
+)
+def test_every_planted_fault_is_caught(mode: str, fault: str) -> None:
+    for seed in seeds(20):
+        found = pair(seed, mode, fault=fault)
+        assert found.tv_lower > 1e-6, seed
+        # The law is the faulty engine's own, so it is admitted: a departure is no defect of the enumeration.
+        assert found.done["on"].admission["ok"], found.done["on"].admission
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_state_that_leaks_between_requests_is_not_admitted(mode: str) -> None:
+    for seed in seeds(5):
+        found = pair(seed, mode, leaks=True)
+        checks = found.done["on"].admission
+        assert not checks["ok"]
+        assert not checks["walk"]["ok"] and not checks["replay"]["ok"]
+
+
+def test_an_engine_that_reads_past_the_mismatch_is_expanded_and_right() -> None:
+    for seed in seeds(10):
+        found = pair(seed, "lookup", reuses=True)
+        checks = found.done["on"].admission
+        assert checks["restarts"] == ["refill"] and checks["refill"]["expanded"]
+        assert checks["ok"], checks
+        assert distance(law(found.on).p, sequential(seed)) < 1e-12
+
+
+def test_a_fault_that_lies_past_the_mismatch_is_found() -> None:
+    for seed in seeds(10):
+        found = pair(seed, "lookup", peeks=True)
+        assert found.done["on"].admission["restarts"] == ["refill"]
+        assert found.tv_lower > 1e-6
+        # Every row a choice from the start gives the same law.
+        whole = Explorer(program=Engine(seed=seed, mode="lookup", peeks=True), expand=True)
+        assert distance(law(list(whole.leaves())).p, law(found.on).p) < 1e-15
+
+
+def test_randomness_past_the_chooser_is_not_admitted() -> None:
+    found = probe_pair(bench(1, "lookup", random_state_changed=1))
+    assert not found.done["on"].admission["ok"]
+    assert found.done["on"].admission["randomness"] == {"unaccounted": 1, "ok": False}
+
+
+def test_weights_sum_to_one_at_every_node() -> None:
+    found = pair(3, "model")
+    children: dict[tuple[int, ...], dict[int, float]] = {}
+    for leaf in found.on:
+        assert math.isclose(leaf.weight, math.prod(leaf.p), rel_tol=1e-15)
+        for at, (index, p) in enumerate(zip(leaf.choices, leaf.p, strict=True)):
+            assert children.setdefault(leaf.choices[:at], {}).setdefault(index, p) == p
+    assert all(abs(math.fsum(row.values()) - 1.0) < 1e-12 for row in children.values())
