@@ -93,9 +93,7 @@ def _value(line: bytes) -> str | int | float | bool:
             raise ValueError("not in normal form C")
         value.encode("utf-8")  # refuses lone surrogates
         return value
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int) and abs(value) <= MAX_INTEGER:
+    if isinstance(value, int) and abs(value) <= MAX_INTEGER:  # a boolean is one
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
