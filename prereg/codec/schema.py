@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,17 @@ def _validator(name: str) -> Any:
 
     path = schema_folder() / f"{name}.schema.json"
     schema: Any = loads(path.read_bytes(), where=path.name)
-    return jsonschema.Draft202012Validator(schema)
+    extend: Any = jsonschema.validators.extend
+    strict = extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
+    return strict(schema)
+
+
+def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
+    """`$` in a schema means the end (ECMA 262); Python's also matches before a last newline."""
+    import jsonschema
+
+    if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
 def pointer(parts: Any) -> str:
