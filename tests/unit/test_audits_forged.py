@@ -330,6 +330,14 @@ def test_a_claim_that_does_not_follow_disagrees(tmp_path: Path, keys: Path, name
     assert outcome.result == "DISAGREES"
 
 
+def test_a_collection_called_complete_without_a_unit(tmp_path: Path, keys: Path) -> None:
+    plan = change("collection-ended body", put("complete", to=True))
+    plan.left_out, plan.upto = ("main.probe.on",), "collected"
+    found = failed(look(Builder(tmp_path / "r", keys, plan).build()))
+    assert list(found) == [7]
+    assert "complete without shard 00000 of main.probe.on" in found[7]
+
+
 def test_numbers_within_the_tolerance_agree(tmp_path: Path, keys: Path) -> None:
     def nudge(value: Any) -> None:
         value["configurations"][0]["D"] += 5e-11

@@ -90,6 +90,17 @@ def test_a_broken_armor_is_refused(keys: dict[str, Path], name: str) -> None:
         parse(ARMOR[name](good))
 
 
+def test_a_blob_with_more_in_it_is_refused(keys: dict[str, Path]) -> None:
+    lines = sign(keys["ed25519"], MESSAGE, "prereg-seal").split(b"\n")
+    blob = base64.b64decode(b"".join(lines[1:-2]))
+    namespace = b"prereg-seal" + bytes(4)
+    assert blob.count(namespace) == 1
+    reserved = blob.replace(namespace, b"prereg-seal\0\0\0\1x")
+    for bent, says in ((reserved, "reserved"), (blob + b"\0", "after the end")):
+        with pytest.raises(SignatureFault, match=says):
+            parse(b"\n".join([lines[0], base64.b64encode(bent), *lines[-2:]]))
+
+
 def _trust(line: str, roles: dict[str, tuple[str, ...]] | None = None) -> Trust:
     return Trust(tuple(parse_signers(line.encode(), "allowed_signers")), roles or {"ann@x": ("author",)})
 

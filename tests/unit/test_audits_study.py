@@ -221,12 +221,20 @@ def test_nothing_is_used_that_was_not_authenticated(copy: Copy) -> None:
     assert "step 5" in outcome.steps[11].detail()
 
 
+def test_nothing_is_derived_from_a_seal_that_is_not_signed(copy: Copy) -> None:
+    resign(copy, MANIFEST, "collector", "prereg-seal")
+    outcome = look(copy.study)
+    assert [outcome.status(n) for n in (4, 5, 7, 10, 11, 12, 13)] == ["failed", *["not-checked"] * 6]
+    assert outcome.configurations == []
+
+
 def test_one_bad_shard_leaves_the_other_configurations_derived(copy: Copy) -> None:
     copy.drop(f"{SHARD}.jsonl.gz")
     outcome = look(copy.study)
     assert [row["id"] for row in outcome.configurations] == ["control"]
     assert outcome.status(11) == "not-checked"
     assert "probe" in outcome.steps[11].detail()
+    assert outcome.status(13) == "not-checked"
 
 
 def test_report_pages_are_free(copy: Copy) -> None:
