@@ -99,6 +99,7 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     except PreregError as error:
         return CheckReport(study=None, findings=(*findings, _found(error, "protocol.json")))
     findings += _names(study, paths)
+    findings += _prediction_findings(study)
     findings += _seed_findings(study, paths.studies)
     findings += _oracle_findings(study, harness_sha256)
     reach, power = tuple(reach_table(study)), tuple(power_table(study))
@@ -152,6 +153,13 @@ def _names(study: Study, paths: StudyPaths) -> Iterator[Finding]:
             where="protocol.json#/study",
             next_step="rename one of them",
         )
+
+
+def _prediction_findings(study: Study) -> Iterator[Finding]:
+    if not study.predictions.predictions:
+        what = "no prediction is registered: a study must say what it expects"
+        remedy = "add one to predictions.json"
+        yield Finding(severity="error", what=what, where="predictions.json#/predictions", next_step=remedy)
 
 
 def _seed_findings(study: Study, studies: Path) -> Iterator[Finding]:
