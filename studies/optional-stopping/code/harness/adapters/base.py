@@ -1,0 +1,146 @@
+"""What every engine's adapter offers, and how one is loaded by name.
+
+The standard library is all this needs: a build without any engine (`builds/plain`) loads it too.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
+
+Outcome: TypeAlias = dict[str, Any]
+"""What the caller sees of one draw, as the record format spells it (`docs/formats.md`, section 7)."""
+
+Prefix: TypeAlias = tuple[int, ...]
+"""Committed tokens after the prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """How much speculation a draw exercised. All zero without a drafter."""
+
+    proposals: int = 0
+    """Proposed tokens that reached verification."""
+
+    verifications: int = 0
+    """Verification steps with a nonempty proposal."""
+
+    accepted: int = 0
+    """Proposed tokens that stand in what was committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One draw: what came back, and what it took."""
+
+    outcome: Outcome
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """The part of an arm that the engine side needs."""
+
+    id: str
+    role: str
+    speculation: bool
+
+
+class Kernel(Protocol):
+    """The sequential kernel of one configuration, built from the engine's own parts.
+
+    `harness.oracle` enumerates the law from these; the adapter conditions (A1) to (A4) are the
+    implementer's to keep: the sampler's own settings, processors fresh from the engine's factory and
+    replayed along each prefix, and the engine's own stopping rule without speculation.
+    """
+
+    horizon: int
+    """No prefix is ever longer than this."""
+
+    def rows(self, prefixes: Sequence[Prefix]) -> list[list[float]]:
+        """Next-token probabilities, one row of V float64 for each of the n prefixes, all of one length."""
+        ...
+
+    def stops(self, prefixes: Sequence[Prefix]) -> list[bool]:
+        """Whether generation has ended at each of the n nonempty prefixes, all of one length."""
+        ...
+
+    def outcome(self, prefix: Prefix) -> Outcome:
+        """What the caller sees when generation ends here: the return map."""
+        ...
+
+
+class Adapter(Protocol):
+    """One engine, holding at most one open configuration."""
+
+    def open(
+        self,
+        configuration: Mapping[str, Any],
+        model: Mapping[str, Any] | None,
+        prompt: Sequence[int] | None,
+        cwd: str | None,
+    ) -> str | None:
+        """Prepare a configuration; return the digest of its weights and config, or None without a model.
+
+        Raises `JobError` (bad-request, unsupported) and leaves nothing open then.
+        """
+        ...
+
+    def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
+        """Make one request of `rows` draws from a 64-bit decimal seed.
+
+        An exception of the engine is the outcome of all rows, `{"crash": type name}`. Raises `JobError` for
+        an arm or a number of rows that this engine cannot do, before it calls the engine.
+        """
+        ...
+
+    def kernel(self) -> Kernel:
+        """The sequential kernel of the open configuration; `JobError` (unsupported) if it has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Where an adapter lives and how its engine is installed."""
+
+    module: str
+    factory: str
+    install: str
+
+
+ENGINES: Mapping[str, Engine] = {
+    "hf": Engine(
+        module="harness.adapters.hf",
+        factory="HfAdapter",
+        install="install harness/builds/hf-5.17.0 (requirements.lock, then what it leaves unhashed)",
+    ),
+    "command": Engine(
+        module="harness.adapters.command",
+        factory="CommandAdapter",
+        install="nothing but Python is needed: harness/ is incomplete",
+    ),
+}
+
+
+def load(name: str) -> Adapter:
+    """Import the adapter called `name` and make one; `JobError` names the way to install a missing engine."""
+    engine = ENGINES.get(name)
+    if engine is None:
+        raise JobError(BAD_REQUEST, f"no adapter {name!r}; there are: {', '.join(sorted(ENGINES))}")
+    try:
+        factory = getattr(importlib.import_module(engine.module), engine.factory)
+    except ImportError as error:
+        raise JobError(
+            UNSUPPORTED, f"adapter {name!r} cannot be loaded ({error}): {engine.install}"
+        ) from error
+    adapter: Adapter = factory()
+    return adapter
+
+
+def crash(error: Exception, rows: int, counters: Counters) -> list[Draw]:
+    """The draws of a request whose engine raised: the type's name, and what was counted until then."""
+    return [Draw(outcome={"crash": type(error).__name__}, counters=counters) for _ in range(rows)]

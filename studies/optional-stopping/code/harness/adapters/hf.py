@@ -1,0 +1,202 @@
+"""Transformers: sampling off and with prompt lookup on, through `generate()` itself.
+
+Return map: the outcome's tokens are everything that `generate()` returned after the prompt, never cut at an
+end token, so that overshoot stays visible; of a batch, each row up to the length at which the engine's own
+stopping criteria ended it (the rest is padding). This engine reports no finish reason, so `finish` is a
+function of the tokens: `eos` if the last one is the end token; else `stop` if prompt and tokens, as text,
+end with a stop string; else `length` if there are at least `horizon`; else `other`.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Nothing here may look for a network, whatever the collector cut off.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import LlamaForCausalLM
+from transformers.utils import logging
+
+from harness.adapters import hf_features, hf_model
+from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
+from harness.adapters.hf_intercept import Probe, observed
+from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
+
+if TYPE_CHECKING:
+    from harness.choices.hf import HfProgram
+
+MAX_OUTCOMES = 100_000
+"""Outcomes remembered; a larger model returns ever new ones."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """One configuration, ready to draw."""
+
+    model: Any
+    tokenizer: Any
+    probe: Probe
+    horizon: int
+    prompt: tuple[int, ...]
+    vocab: tuple[str, ...]
+    eos: int
+    features: Mapping[str, Any]
+    drafter: Mapping[str, Any] | None
+    assistant: Any = None
+    """The draft model, if the drafter is one."""
+
+    configs: dict[tuple[bool, int], Any] = field(default_factory=dict)
+    """GenerationConfig by (with the drafter, rows); one object each, so that it is prepared once."""
+
+    outcomes: dict[Prefix, Outcome] = field(default_factory=dict)
+    """The return map, remembered: tiny models return few different sequences."""
+
+    def config(self, drafter: bool, rows: int) -> Any:
+        """The engine's configuration of such requests; `JobError` if it refuses the features."""
+        known = self.configs.get((drafter, rows))
+        if known is None:
+            known = self.configs[drafter, rows] = hf_features.generation_config(
+                self.features, self.horizon, self.eos, rows, self.drafter if drafter else None
+            )
+        return known
+
+    def generate(self, config: Any, speculation: bool = False) -> Any:
+        """Call the engine once: token ids of (rows, length), prompt included."""
+        ids = torch.tensor([self.prompt], dtype=torch.long)
+        drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
+        return self.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=config,
+            tokenizer=self.tokenizer,
+            **drafter,
+        )
+
+    def outcome(self, tokens: Prefix) -> Outcome:
+        """The return map (see the module)."""
+        known = self.outcomes.get(tokens)
+        if known is None:
+            known = {"tokens": list(tokens), "finish": self._finish(tokens)}
+            if len(self.outcomes) < MAX_OUTCOMES:
+                self.outcomes[tokens] = known
+        return known
+
+    def _finish(self, tokens: Prefix) -> str:
+        if tokens and tokens[-1] == self.eos:
+            return "eos"
+        stops = self.features.get("stop_strings") or []
+        text = "".join(self.vocab[token] for token in (*self.prompt, *tokens))
+        if any(text.endswith(stop) for stop in ([stops] if isinstance(stops, str) else stops)):
+            return "stop"
+        return "length" if len(tokens) >= self.horizon else "other"
+
+
+class HfAdapter:
+    """The adapter for Transformers; see `harness.adapters.base.Adapter`."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self) -> None:
+        self._opened: Opened | None = None
+        # One thread and deterministic kernels: the same seed must give the same draw in any process.
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True)
+        logging.set_verbosity_error()
+
+    def open(
+        self,
+        configuration: Mapping[str, Any],
+        model: Mapping[str, Any] | None,
+        prompt: Sequence[int] | None,
+        cwd: str | None,
+    ) -> str | None:
+        """Build the model, and check the features as far as the engine's `GenerationConfig` does.
+
+        What the engine finds wrong later, it finds in every request: that is a crash outcome.
+        """
+        self._opened = None
+        if model is None or not prompt:
+            raise JobError(BAD_REQUEST, "this adapter needs a model and a nonempty prompt")
+        horizon = configuration.get("horizon")
+        if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
+            raise JobError(BAD_REQUEST, "configuration.horizon is not a positive integer")
+        features = configuration.get("features") or {}
+        drafter = configuration.get("drafter")
+        if drafter is not None:
+            hf_features.check_drafter(drafter)
+        hf_model.check(model)
+        if drafter is not None and drafter["kind"] == "assistant":
+            hf_model.check_assistant(drafter["model"], model)
+        if not all(0 <= token < len(model["vocab"]) for token in prompt):
+            raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
+        if len(prompt) + horizon > model["context"]:
+            raise JobError(BAD_REQUEST, "prompt and horizon are longer than the model's context")
+        probe = Probe()
+        built, digest = hf_model.build(model, observed(LlamaForCausalLM, probe))
+        opened = Opened(
+            model=built,
+            tokenizer=hf_model.tokenizer(model),
+            probe=probe,
+            horizon=horizon,
+            prompt=tuple(prompt),
+            vocab=tuple(model["vocab"]),
+            eos=model["eos"],
+            features=features,
+            drafter=drafter,
+            assistant=None if drafter is None else hf_model.assistant(drafter),
+        )
+        opened.config(False, 1)
+        self._opened = opened
+        return digest
+
+    def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
+        """One call of `generate()` from `torch.manual_seed(seed)`: `rows` rows off, exactly one row on."""
+        opened = self._configuration()
+        if arm.speculation and opened.drafter is None:
+            raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
+        if arm.speculation and rows != 1:
+            raise JobError(UNSUPPORTED, "assisted decoding in this engine takes one row a request")
+        config = opened.config(arm.speculation, rows)
+        opened.probe.clear()
+        torch.manual_seed(int(seed))
+        try:
+            sequences = opened.generate(config, arm.speculation).tolist()
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever the engine raises is what its caller gets to see
+            return crash(error, rows, opened.probe.counters())
+        start = len(opened.prompt)
+        if arm.speculation:
+            (sequence,) = sequences
+            return [Draw(outcome=opened.outcome(tuple(sequence[start:])), counters=opened.probe.counters())]
+        ends = opened.probe.ends.tolist()
+        return [
+            Draw(outcome=opened.outcome(tuple(sequence[start:end])), counters=Counters())
+            for sequence, end in zip(sequences, ends, strict=True)
+        ]
+
+    def kernel(self) -> Kernel:
+        """The sequential kernel of the open configuration (`harness.adapters.hf_kernel`)."""
+        from harness.adapters.hf_kernel import HfKernel
+
+        return HfKernel(self._configuration())
+
+    def program(self, arm: Arm) -> HfProgram:
+        """One arm with its random choices to be made by a chooser (`harness.choices.hf`)."""
+        from harness.choices.hf import HfProgram
+
+        opened = self._configuration()
+        if arm.speculation and opened.drafter is None:
+            raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
+        return HfProgram(opened=opened, speculation=arm.speculation)
+
+    def _configuration(self) -> Opened:
+        if self._opened is None:
+            raise JobError(BAD_REQUEST, "no configuration is open")
+        return self._opened

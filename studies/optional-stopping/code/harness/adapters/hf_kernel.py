@@ -1,0 +1,83 @@
+"""The sequential kernel of a Transformers configuration, from the parts that `generate()` prepares.
+
+(A1) The settings are the off arm's own. (A2) `generate()` itself makes the processors, once for each call of
+`rows`, and is stopped before it samples; they see committed prefixes only. (A3) They are replayed along each
+prefix from the first call, each time with the model's uncached logits. (A4) The criteria are the ones that
+`generate()` prepared for its speculation-off loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from harness.adapters.base import Outcome, Prefix
+from harness.adapters.hf_intercept import Prepared
+from harness.wire import UNSUPPORTED, JobError
+
+if TYPE_CHECKING:
+    from harness.adapters.hf import Opened
+
+MAX_ROWS = 4096
+"""Prefixes in one batch."""
+
+
+class HfKernel:
+    """See `harness.adapters.base.Kernel`."""
+
+    __slots__ = ("_opened", "horizon")
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.horizon = opened.horizon
+        if not opened.config(False, 1).do_sample:
+            raise JobError(UNSUPPORTED, "the oracle enumerates multinomial sampling; do_sample is off")
+
+    def rows(self, prefixes: Sequence[Prefix]) -> list[list[float]]:
+        """Float64 softmax of the processed float32 row after each prefix: (n, V)."""
+        result: list[list[float]] = []
+        for chunk in _chunks(prefixes):
+            prepared = self._prepare(len(chunk))
+            result.extend(self._replay(prepared, self._sequences(chunk)).tolist())
+        return result
+
+    def stops(self, prefixes: Sequence[Prefix]) -> list[bool]:
+        """What the engine's stopping criteria say of each committed prefix: (n,)."""
+        result: list[bool] = []
+        for chunk in _chunks(prefixes):
+            result.extend(self._prepare(len(chunk)).criteria(self._sequences(chunk), None).tolist())
+        return result
+
+    def outcome(self, prefix: Prefix) -> Outcome:
+        """The adapter's return map."""
+        return self._opened.outcome(prefix)
+
+    def _prepare(self, rows: int) -> Prepared:
+        """Fresh processors and criteria from the engine's own preparation of a request of `rows` rows."""
+        probe = self._opened.probe
+        probe.capture = True
+        try:
+            prepared: Prepared = self._opened.generate(self._opened.config(False, rows))
+        finally:
+            probe.capture = False
+        return prepared
+
+    def _sequences(self, prefixes: Sequence[Prefix]) -> Any:
+        return torch.tensor([[*self._opened.prompt, *prefix] for prefix in prefixes], dtype=torch.long)
+
+    def _replay(self, prepared: Prepared, sequences: Any) -> Any:
+        model, start = self._opened.model, len(self._opened.prompt)
+        scores: Any = None
+        with torch.no_grad():
+            for length in range(start, sequences.shape[1] + 1):
+                prefix = sequences[:, :length]
+                logits = model(prefix, attention_mask=torch.ones_like(prefix), use_cache=False).logits
+                # A copy, as in the engine's loop: processors may write into what they are given.
+                scores = prepared.processors(prefix, logits[:, -1].to(dtype=torch.float32, copy=True))
+        return torch.softmax(scores.to(torch.float64), dim=-1)
+
+
+def _chunks(prefixes: Sequence[Prefix]) -> list[Sequence[Prefix]]:
+    return [prefixes[at : at + MAX_ROWS] for at in range(0, len(prefixes), MAX_ROWS)]

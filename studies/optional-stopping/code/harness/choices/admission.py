@@ -1,0 +1,136 @@
+"""Whether an enumerated tree may be believed: checks as data, each with its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from harness.choices.explore import Explorer
+from harness.choices.law import law
+from harness.choices.tree import Chooser, Diverged, Leaf, Program, Run, Subtree
+from harness.oracle.naive import canonical
+
+SAMPLE = 24
+"""Leaves looked at again by each check."""
+
+SEEDS = 4
+"""Requests made with and without wrappers."""
+
+SUM_TOLERANCE = 1e-9
+ORACLE_TOLERANCE = 1e-6
+SHOWN = 5
+
+
+class Seeded(Protocol):
+    """A program that can also be run from a seed, with its wrappers and without."""
+
+    def seeded(self, seed: int, wrapped: bool) -> Mapping[str, Any]:
+        """Everything that one can tell of such a request; equal with and without wrappers."""
+        ...
+
+
+def spaced(leaves: Sequence[Leaf], count: int = SAMPLE) -> list[Leaf]:
+    """At most `count` leaves, evenly spaced, the first and the last among them."""
+    if len(leaves) <= count:
+        return list(leaves)
+    return [leaves[at * (len(leaves) - 1) // (count - 1)] for at in range(count)]
+
+
+def again(program: Program, leaf: Leaf, expand: bool, variant: int = 0) -> tuple[Chooser, Run | None, str]:
+    """Run the path of a leaf once more; the text says how it went otherwise, or is empty."""
+    chooser = Chooser(prefix=leaf.choices, expand=expand, variant=variant)
+    try:
+        run = program.run(chooser)
+    except Diverged as error:
+        return chooser, None, str(error)
+    now = tuple(float(point.row[point.taken]) for point in chooser.points)
+    if now != leaf.p:
+        size = max((abs(a - b) for a, b in zip(now, leaf.p, strict=False)), default=0.0)
+        return chooser, run, f"{len(now)} choices for {len(leaf.p)}, probabilities differ by up to {size:.3g}"
+    if canonical(dict(run.outcome)) != canonical(dict(leaf.outcome)):
+        return chooser, run, f"outcome {canonical(dict(run.outcome))}"
+    if run.digest != leaf.digest and not leaf.closed:
+        return chooser, run, "state digest"
+    return chooser, run, ""
+
+
+def repeated(
+    program: Program, leaves: Iterable[Leaf], expand: bool, variants: Sequence[int] = (0,)
+) -> dict[str, Any]:
+    """Run each path once more in each variant: `{"checked", "differences", "ok"}`."""
+    checked = 0
+    differences: list[dict[str, Any]] = []
+    for leaf in leaves:
+        for variant in variants:
+            _, _, fault = again(program, leaf, expand, variant)
+            checked += 1
+            if fault:
+                differences.append({"choices": list(leaf.choices), "variant": variant, "what": fault})
+    return {"checked": checked, "differences": differences[:SHOWN], "ok": not differences}
+
+
+def refilled(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
+    """Fill rows past the first mismatch otherwise, on a sample of the leaves that have such rows."""
+    eligible = [leaf for leaf in leaves if leaf.filled and not leaf.closed]
+    result = repeated(program, spaced(eligible), expand, (1, 2))
+    return {"eligible": len(eligible), **result}
+
+
+def confirmed(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
+    """Really run a sample of the leaves that were told from a row."""
+    closed = [leaf for leaf in leaves if leaf.closed]
+    result = repeated(program, spaced(closed), expand)
+    return {"closed": len(closed), **result}
+
+
+def walked(explorer: Explorer) -> dict[str, Any]:
+    """What the walk itself noticed while it replayed prefixes."""
+    finite = [difference.size for difference in explorer.differences if math.isfinite(difference.size)]
+    return {
+        "runs": explorer.runs,
+        "differences": [
+            {"choices": list(difference.choices), "what": difference.what}
+            for difference in explorer.differences[:SHOWN]
+        ],
+        "largest": max(finite, default=0.0),
+        "ok": not explorer.differences,
+    }
+
+
+def weighed(leaves: Sequence[Leaf], explorer: Explorer, whole: bool) -> dict[str, Any]:
+    """Leaves and frontier sum to 1. Of a part of a tree nothing can be asked but to stay below 1."""
+    total = math.fsum(leaf.weight for leaf in leaves)
+    unexplored = explorer.unexplored()
+    excess = abs(total + unexplored - 1.0) if whole else max(0.0, total - 1.0)
+    return {"sum": total, "unexplored": unexplored, "whole": whole, "ok": excess <= SUM_TOLERANCE}
+
+
+def undisturbed(program: Seeded, seeds: Iterable[int] = range(SEEDS)) -> dict[str, Any]:
+    """The same seeds with wrappers around the real sampler and without them."""
+    checked = 0
+    differences: list[dict[str, Any]] = []
+    for seed in seeds:
+        checked += 1
+        plain, wrapped = program.seeded(seed, False), program.seeded(seed, True)
+        differences.extend({"seed": seed, "what": name} for name in plain if plain[name] != wrapped.get(name))
+    return {"checked": checked, "differences": differences[:SHOWN], "ok": not differences and checked > 0}
+
+
+def against(leaves: Sequence[Leaf], reference: Iterable[tuple[Mapping[str, Any], float]]) -> dict[str, Any]:
+    """The enumerated law beside the oracle's, outcome by outcome."""
+    ours = law(leaves).p
+    theirs = {canonical(dict(outcome)): p for outcome, p in reference}
+    largest = max(
+        (abs(ours.get(key, 0.0) - theirs.get(key, 0.0)) for key in ours.keys() | theirs), default=0.0
+    )
+    return {
+        "outcomes": len(theirs),
+        "largest": largest,
+        "ok": bool(theirs) and largest <= ORACLE_TOLERANCE,
+    }
+
+
+def is_whole(roots: Sequence[Subtree]) -> bool:
+    """Whether these subtrees are the whole tree."""
+    return len(roots) == 1 and not roots[0].choices and not roots[0].exclude

@@ -1,0 +1,1 @@
+"""What to record of an engine: so far, draws."""

@@ -1,0 +1,218 @@
+"""Choices: one arm's tree of random choices, leaf by leaf, and whether it may be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from harness.adapters.base import Adapter, Arm
+from harness.choices import admission, explain
+from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
+from harness.choices.law import failing, law, total_variation
+from harness.choices.tree import Leaf, Program, Subtree
+from harness.oracle import enumerate
+from harness.wire import UNSUPPORTED, JobError
+
+WHOLE = (Subtree(choices=()),)
+
+MAX_ORACLE = 50_000
+"""Leaves up to which the oracle is asked too."""
+
+
+class Arms(Protocol):
+    """An adapter whose arms can be walked."""
+
+    def program(self, arm: Arm) -> Program:
+        """One arm with its random choices to be made by a chooser."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to walk, and how far."""
+
+    arm: Arm
+    mode: str = FULL
+    budget: Budget = field(default_factory=Budget)
+    close_last: bool = True
+    roots: Sequence[Subtree] = WHOLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """All leaves so far are void: the tree is walked again with fewer shortcuts."""
+
+    reason: str
+    """`refill` (a row past the first mismatch mattered) or `closed` (a told leaf went otherwise)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The end of a walk."""
+
+    runs: int
+    """Runs of the walk that counts; the checks' own are not among them."""
+
+    unexplored: float
+    frontier: list[Subtree]
+    admission: dict[str, Any]
+
+
+def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Done]:
+    """Walk one arm: leaves, perhaps a restart and leaves anew, and in the end what became of it.
+
+    Raises `JobError` (unsupported) where the engine draws at random in a way that no chooser can steer.
+    """
+    program = program_of(adapter, request.arm)
+    expand, close, seconds = False, request.close_last, request.budget.seconds
+    restarts: list[str] = []
+    while True:
+        explorer = Explorer(
+            program=program,
+            mode=request.mode,
+            budget=replace(request.budget, seconds=seconds),
+            roots=request.roots,
+            close=close,
+            expand=expand,
+        )
+        leaves: list[Leaf] = []
+        for leaf in _steered(explorer.leaves()):
+            leaves.append(leaf)
+            yield leaf
+        refill = _steer(lambda: admission.refilled(program, leaves, expand))  # noqa: B023
+        if not refill["ok"]:
+            expand, reason = True, "refill"
+        else:
+            confirm = _steer(lambda: admission.confirmed(program, leaves, expand))  # noqa: B023
+            if confirm["ok"]:
+                break
+            close, reason = False, "closed"
+        restarts.append(reason)
+        yield Restart(reason=reason)
+    summed = law(leaves)
+    checks: dict[str, Any] = {
+        "weights": admission.weighed(leaves, explorer, admission.is_whole(request.roots)),
+        "walk": admission.walked(explorer),
+        "replay": _steer(lambda: _replayed(program, leaves, expand)),
+        "refill": refill | {"expanded": expand},
+        "closed": confirm | {"reopened": request.close_last and not close},
+        "randomness": _randomness(program),
+        "interference": _interference(program),
+        "oracle": _oracle(adapter, request, leaves, explorer),
+        "proposals": summed.proposals,
+        "accepted": summed.accepted,
+        "restarts": restarts,
+    }
+    checks["ok"] = all(check["ok"] for check in checks.values() if isinstance(check, dict))
+    yield Done(
+        runs=explorer.runs,
+        unexplored=explorer.unexplored(),
+        frontier=explorer.frontier(),
+        admission=checks,
+    )
+
+
+def program_of(adapter: Adapter, arm: Arm) -> Program:
+    """The arm as a program; `JobError` (unsupported) for an engine without a `program`."""
+    make: Callable[[Arm], Program] | None = getattr(adapter, "program", None)
+    if make is None:
+        raise JobError(UNSUPPORTED, "the random choices of this engine cannot be steered")
+    return make(arm)
+
+
+def _steer(call: Callable[[], Any]) -> Any:
+    """Call; an engine that cannot be steered becomes a `JobError`."""
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise JobError(UNSUPPORTED, f"{type(error).__name__}: {error}") from error
+
+
+def _steered(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
+    while (leaf := _steer(lambda: next(leaves, None))) is not None:
+        yield leaf
+
+
+def _replayed(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
+    ran = [leaf for leaf in leaves if not leaf.closed]
+    return admission.repeated(program, admission.spaced(ran), expand)
+
+
+def _randomness(program: Program) -> dict[str, Any]:
+    changed = getattr(program, "random_state_changed", 0)
+    return {"unaccounted": changed, "ok": changed == 0}
+
+
+def _interference(program: Program) -> dict[str, Any] | None:
+    seeded = getattr(program, "seeded", None)
+    return None if seeded is None else admission.undisturbed(program)  # type: ignore[arg-type]
+
+
+def _oracle(
+    adapter: Adapter, request: Request, leaves: Sequence[Leaf], explorer: Explorer
+) -> dict[str, Any] | None:
+    """The off arm beside the oracle, if the tree is complete and there is an oracle."""
+    complete = admission.is_whole(request.roots) and explorer.unexplored() == 0.0
+    if request.arm.speculation or not complete or len(leaves) > MAX_ORACLE:
+        return None
+    try:
+        kernel = adapter.kernel()
+    except JobError:
+        return None
+    return admission.against(leaves, enumerate.law(kernel))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Both arms of a configuration."""
+
+    off: list[Leaf]
+    on: list[Leaf]
+    done: Mapping[str, Done]
+    """By arm, `off` and `on`."""
+
+    tv_lower: float
+    tv_upper: float
+    explanation: dict[str, Any] | None
+    """The shortest failing path (`harness.choices.explain`), if there is one."""
+
+
+def probe_pair(
+    adapter: Adapter,
+    mode: str = FULL,
+    budget: Budget | None = None,
+    close_last: bool = True,
+) -> Pair:
+    """Walk both arms of the open configuration in this process."""
+    found: dict[str, list[Leaf]] = {}
+    done: dict[str, Done] = {}
+    for name, speculation in (("off", False), ("on", True)):
+        arm = Arm(id=name, role="test" if speculation else "reference", speculation=speculation)
+        leaves = found[name] = []
+        request = Request(arm=arm, mode=mode, budget=budget or Budget(), close_last=close_last)
+        for item in collect(adapter, request):
+            if isinstance(item, Leaf):
+                leaves.append(item)
+            elif isinstance(item, Restart):
+                leaves.clear()
+            else:
+                done[name] = item
+    off = law(found["off"])
+    interval = total_variation(off, law(found["on"]))
+    expanded = bool(done["on"].admission["refill"]["expanded"])
+    return Pair(
+        off=found["off"],
+        on=found["on"],
+        done=done,
+        tv_lower=interval.lower,
+        tv_upper=interval.upper,
+        explanation=explain.shortest(
+            adapter, arm, [leaf.choices for leaf in failing(off, found["on"])], expanded
+        ),
+    )
+
+
+__all__ = ["BEST_FIRST", "FULL", "Budget", "Done", "Pair", "Request", "Restart", "collect", "probe_pair"]

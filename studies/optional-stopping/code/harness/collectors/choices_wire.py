@@ -1,0 +1,131 @@
+"""The operations `choices` and `explain` of the worker: their requests and replies as JSON.
+
+`choices`: `{"arm", "mode": "full" | "best-first", "budget": {"runs", "seconds", "mass"} (each a number or
+null, or absent), "close_last": bool, "prefixes": null | [[...] | {"choices", "except", "weight"}, ...]}`.
+Replies, before the `ok`: `{"leaf": {"choices", "kinds", "p", "weight", "outcome", "counters", "digest",
+"closed", "filled"}}` for each leaf, and `{"restart": {"reason"}}`, which makes every leaf before it void.
+`ok`: `{"runs", "unexplored", "frontier": [{"choices", "except", "weight"}], "admission": {...}}`. A frontier
+is a later request's `prefixes`.
+
+`explain`: `{"arm", "choices": [[...], ...], "expand": bool}` gives `{"path": {...} | null}` for the first of
+those paths that departs (`harness.choices.explain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.adapters.base import Adapter, Arm
+from harness.choices import explain
+from harness.choices.explore import FULL, MODES, Budget
+from harness.choices.tree import Leaf, Subtree
+from harness.collectors.choices import WHOLE, Request, Restart, collect
+from harness.wire import BAD_REQUEST, JobError
+
+KINDS = {"token": "t", "drafter": "d", "accept": "a", "residual": "r", "bonus": "b"}
+"""One letter a choice, in `kinds`; anything else is `?`."""
+
+
+def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Carry out `choices`: pairs of a reply's name and its value, `ok` last."""
+    mode = request.get("mode", FULL)
+    if mode not in MODES:
+        raise JobError(BAD_REQUEST, f"mode is not one of: {', '.join(MODES)}")
+    close_last = request.get("close_last", True)
+    if not isinstance(close_last, bool):
+        raise JobError(BAD_REQUEST, "close_last is not true or false")
+    wanted = Request(
+        arm=arm,
+        mode=mode,
+        budget=_budget(request.get("budget")),
+        close_last=close_last,
+        roots=_roots(request.get("prefixes")),
+    )
+    for item in collect(adapter, wanted):
+        if isinstance(item, Leaf):
+            yield "leaf", leaf_json(item)
+        elif isinstance(item, Restart):
+            yield "restart", {"reason": item.reason}
+        else:
+            yield (
+                "ok",
+                {
+                    "runs": item.runs,
+                    "unexplored": item.unexplored,
+                    "frontier": [subtree_json(subtree) for subtree in item.frontier],
+                    "admission": item.admission,
+                },
+            )
+
+
+def explained(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out `explain`."""
+    paths = request.get("choices")
+    if not isinstance(paths, list) or not all(_is_choices(path) for path in paths):
+        raise JobError(BAD_REQUEST, "choices is not a list of lists of nonnegative integers")
+    expand = request.get("expand", False) is True
+    return {"path": explain.shortest(adapter, arm, [tuple(path) for path in paths], expand)}
+
+
+def leaf_json(leaf: Leaf) -> dict[str, Any]:
+    """A leaf as JSON."""
+    return {
+        "choices": list(leaf.choices),
+        "kinds": "".join(KINDS.get(kind, "?") for kind in leaf.kinds),
+        "p": list(leaf.p),
+        "weight": leaf.weight,
+        "outcome": dict(leaf.outcome),
+        "counters": dict(leaf.counters),
+        "digest": leaf.digest,
+        "closed": leaf.closed,
+        "filled": leaf.filled,
+    }
+
+
+def subtree_json(subtree: Subtree) -> dict[str, Any]:
+    """A part of the frontier as JSON."""
+    return {
+        "choices": list(subtree.choices),
+        "except": sorted(subtree.exclude),
+        "weight": subtree.weight,
+    }
+
+
+def _budget(given: Any) -> Budget:
+    if given is None:
+        return Budget()
+    if not isinstance(given, dict) or not given.keys() <= {"runs", "seconds", "mass"}:
+        raise JobError(BAD_REQUEST, "budget is not an object of runs, seconds and mass")
+    for name, value in given.items():
+        kinds = int if name == "runs" else (int, float)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or value < 0):
+            raise JobError(BAD_REQUEST, f"budget.{name} is not a nonnegative number")
+    return Budget(**given)
+
+
+def _roots(given: Any) -> tuple[Subtree, ...]:
+    if given is None:
+        return WHOLE
+    if not isinstance(given, list):
+        raise JobError(BAD_REQUEST, "prefixes is not a list")
+    return tuple(_root(item) for item in given)
+
+
+def _root(item: Any) -> Subtree:
+    if isinstance(item, list):
+        item = {"choices": item}
+    if not isinstance(item, dict) or not item.keys() <= {"choices", "except", "weight"}:
+        raise JobError(BAD_REQUEST, "a prefix is neither a list nor an object of choices, except and weight")
+    choices, exclude, weight = item.get("choices") or [], item.get("except", []), item.get("weight", 1.0)
+    if not _is_choices(choices) or not _is_choices(exclude):
+        raise JobError(BAD_REQUEST, "a prefix is not a list of nonnegative integers")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 <= weight <= 1.0:
+        raise JobError(BAD_REQUEST, "the weight of a prefix is not a number from 0 to 1")
+    return Subtree(choices=tuple(choices), exclude=frozenset(exclude), weight=float(weight))
+
+
+def _is_choices(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(index, int) and not isinstance(index, bool) and index >= 0 for index in value
+    )

@@ -1,0 +1,24 @@
+"""Draws: one request to the engine for each seed, in order, each reported as soon as it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from harness.adapters.base import Adapter, Arm
+
+
+def collect(adapter: Adapter, arm: Arm, seeds: Sequence[str], rows: int) -> Iterator[dict[str, Any]]:
+    """Yield `{"seed", "draws": [{"outcome", "counters"}, ...]}` for each seed, with `rows` draws each.
+
+    Raises what `Adapter.draws` raises.
+    """
+    for seed in seeds:
+        draws = adapter.draws(arm, seed, rows)
+        if len(draws) != rows:
+            raise AssertionError(f"{len(draws)} draws for a request of {rows}")
+        yield {
+            "seed": seed,
+            "draws": [{"outcome": draw.outcome, "counters": asdict(draw.counters)} for draw in draws],
+        }

@@ -1,0 +1,147 @@
+"""What an environment is made of: a digest over the bytes of every installed file.
+
+Two environments of one lock at different places have the same fingerprint; one changed byte gives another.
+Standard library only, so that it can be taken before any engine is trusted enough to be imported.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import platform
+import re
+import site
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# Written by the installer about the installation, not part of what was installed.
+INSTALLER_NOTES = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"})
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """One installed distribution and the files that its RECORD lists."""
+
+    name: str
+    version: str
+    files: tuple[str, ...]
+    """Paths relative to its site folder, `/`-separated, without what the installer writes for itself."""
+
+
+def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
+    """Describe the environment of this process (or the given site folders).
+
+    Returns `{"python", "implementation", "machine", "distributions": {name: {"version", "files"}},
+    "unowned"}`. `files` is the SHA-256 of the sorted lines `path sha256\\n`, with the word `missing` for a
+    listed file that is not there; `unowned` lists `path sha256` for each file in a site folder that no
+    distribution claims. Byte code caches are left out everywhere: they differ from one installation to the
+    next.
+    """
+    if folders is None:
+        folders = sorted(
+            {Path(folder).resolve() for folder in site.getsitepackages() if Path(folder).is_dir()}
+        )
+    distributions: dict[str, dict[str, str]] = {}
+    unowned: list[str] = []
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        for place, folder in enumerate(folders):
+            owned: set[str] = set()
+            # Only a second site folder could hold a name twice; it is kept apart rather than merged.
+            suffix = f"#{place}" if place else ""
+            for distribution in _distributions(folder):
+                owned.update(distribution.files)
+                lines = sorted(pool.map(partial(_line, folder), distribution.files))
+                files = hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+                distributions[distribution.name + suffix] = {"version": distribution.version, "files": files}
+            loose = [path for path in _walk(folder) if path not in owned and not _is_note(path)]
+            unowned.extend(line.rstrip("\n") + suffix for line in pool.map(partial(_line, folder), loose))
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "machine": platform.machine(),
+        "distributions": distributions,
+        "unowned": sorted(unowned),
+    }
+
+
+def digest(detail: dict[str, Any]) -> str:
+    """SHA-256 (64 hex digits) of the canonical JSON of what `describe` returned."""
+    text = json.dumps(detail, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _distributions(folder: Path) -> list[Distribution]:
+    found = []
+    for metadata in sorted(folder.glob("*.dist-info")):
+        record = metadata / "RECORD"
+        if not record.is_file():
+            continue  # its files are then listed as unowned, which is what they are
+        headers = HeaderParser().parsestr((metadata / "METADATA").read_text("utf-8", "replace"), True)
+        with record.open(encoding="utf-8", newline="") as stream:
+            paths = {_inside(folder, row[0]) for row in csv.reader(stream) if row} - {""}
+        found.append(
+            Distribution(
+                name=re.sub(r"[-_.]+", "-", str(headers["Name"])).lower(),
+                version=str(headers["Version"]),
+                files=tuple(sorted(path for path in paths if not _is_note(path) and not _is_cache(path))),
+            )
+        )
+    return found
+
+
+def _inside(folder: Path, path: str) -> str:
+    """The path relative to `folder`, or nothing for a script that names its own environment's interpreter."""
+    # Lexically, not through links: `..` must mean here what it means in the RECORD.
+    relative = os.path.relpath(folder / path, folder).replace(os.sep, "/")
+    if not relative.startswith("../"):
+        return relative
+    try:
+        with (folder / relative).open("rb") as stream:
+            return "" if stream.read(2) == b"#!" else relative
+    except FileNotFoundError:
+        return ""  # a removed script or manual page outside the site folder changes nothing that is imported
+
+
+def _is_cache(path: str) -> bool:
+    return path.endswith(".pyc") or "__pycache__" in path.split("/")
+
+
+def _is_note(path: str) -> bool:
+    parts = path.split("/")
+    return len(parts) == 2 and parts[0].endswith(".dist-info") and parts[1] in INSTALLER_NOTES
+
+
+def _walk(folder: Path) -> list[str]:
+    found = []
+    for root, folders, files in os.walk(folder, onerror=_raise):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        # A linked folder is not walked into, so the link itself is what is listed.
+        links = [name for name in folders if Path(root, name).is_symlink()]
+        for name in [*files, *links]:
+            path = Path(root, name).relative_to(folder).as_posix()
+            if not _is_cache(path):
+                found.append(path)
+    return sorted(found)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _line(folder: Path, path: str) -> str:
+    place = folder / path
+    if place.is_dir():
+        return f"{path} link:{place.readlink()}\n"
+    try:
+        with place.open("rb") as stream:
+            return f"{path} {hashlib.file_digest(stream, 'sha256').hexdigest()}\n"
+    except FileNotFoundError:
+        return f"{path} {MISSING}\n"

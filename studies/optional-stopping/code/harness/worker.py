@@ -1,0 +1,188 @@
+"""The worker: reads requests, runs one engine, writes replies. See `main` for the operations.
+
+Launched by the collector as `python -I -c "... from harness.worker import main; raise SystemExit(main())"`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness import fingerprint, wire
+from harness.adapters.base import Adapter, Arm, load
+from harness.collectors import draws
+from harness.oracle import enumerate, naive
+from harness.wire import BAD_REQUEST, ENGINE, Channel, JobError
+
+MAX_SEED = 2**64
+
+
+class Worker:
+    """Carries out requests one at a time; holds at most one open configuration."""
+
+    __slots__ = ("_adapter", "_channel", "_engines", "closed")
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._adapter: Adapter | None = None
+        self._engines: dict[str, Adapter] = {}
+        self.closed = False
+
+    def answer(self, line: wire.Line) -> None:
+        """Answer one line of input: zero or more results, then one `ok` or one `error`."""
+        if line.request is None:
+            self._fail(None, JobError(BAD_REQUEST, line.fault))
+            return
+        number = line.request.get("id")
+        if not isinstance(number, int) or isinstance(number, bool):
+            self._fail(None, JobError(BAD_REQUEST, "id is not an integer"))
+            return
+        operations: Mapping[str, Callable[[int, Mapping[str, Any]], Any]] = {
+            "hello": self._hello,
+            "fingerprint": self._fingerprint,
+            "open": self._open,
+            "draws": self._draws,
+            "law": self._law,
+            "choices": self._choices,
+            "explain": self._explain,
+            "close": self._close,
+        }
+        name = line.request.get("op")
+        operation = operations.get(name) if isinstance(name, str) else None
+        try:
+            if operation is None:
+                raise JobError(BAD_REQUEST, f"no operation {name!r}; there are: {', '.join(operations)}")
+            result = operation(number, line.request)
+        except MemoryError:
+            raise
+        except JobError as error:
+            self._fail(number, error)
+        except Exception as error:
+            # Past this point the state of the engine is its own affair, but the collector decides about
+            # that.
+            traceback.print_exc()
+            self._fail(number, JobError(ENGINE, f"{type(error).__name__}: {error}"))
+        else:
+            self._channel.send({"id": number, "ok": result})
+
+    def _fail(self, number: int | None, error: JobError) -> None:
+        self._channel.send({"id": number, "error": {"code": error.code, "message": error.message}})
+
+    def _hello(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"wire": wire.VERSION, "python": platform.python_version(), "pid": os.getpid()}
+
+    def _fingerprint(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        detail = fingerprint.describe()
+        return {"digest": fingerprint.digest(detail), "detail": detail}
+
+    def _open(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        configuration = _field(request, "configuration", dict)
+        model = _optional(request, "model", dict)
+        prompt = _optional(request, "prompt", list)
+        if prompt is not None and not all(_is_integer(token) for token in prompt):
+            raise JobError(BAD_REQUEST, "prompt is not a list of integers")
+        cwd = _optional(request, "cwd", str)
+        name = _field(configuration, "adapter", str)
+        # Nothing stays open if this fails: draws of the wrong configuration would be worse than none.
+        self._adapter = None
+        adapter = self._engines.get(name)
+        if adapter is None:
+            adapter = self._engines[name] = load(name)
+        digest = adapter.open(configuration, model, prompt, cwd)
+        self._adapter = adapter
+        return {"model_sha256": digest}
+
+    def _draws(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        adapter = self._opened()
+        arm = _arm(request)
+        seeds = _field(request, "seeds", list)
+        for seed in seeds:
+            if not isinstance(seed, str) or not _is_seed(seed):
+                raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
+        rows = _field(request, "rows", int)
+        if isinstance(rows, bool) or rows < 1:
+            raise JobError(BAD_REQUEST, "rows is not a positive integer")
+        for result in draws.collect(adapter, arm, seeds, rows):
+            self._channel.send({"id": number, "request": result})
+        return {"requests": len(seeds)}
+
+    def _law(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        kernel = self._opened().kernel()
+        law = naive.law if request.get("naive") is True else enumerate.law
+        return {"law": [{"outcome": outcome, "p": p} for outcome, p in law(kernel)]}
+
+    def _choices(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness.collectors import choices_wire
+
+        done: dict[str, Any] = {}
+        for name, message in choices_wire.walk(self._opened(), _arm(request), request):
+            if name == "ok":
+                done = message
+            else:
+                self._channel.send({"id": number, name: message})
+        return done
+
+    def _explain(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness.collectors import choices_wire
+
+        return choices_wire.explained(self._opened(), _arm(request), request)
+
+    def _close(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.closed = True
+        return {}
+
+    def _opened(self) -> Adapter:
+        if self._adapter is None:
+            raise JobError(BAD_REQUEST, "no configuration is open")
+        return self._adapter
+
+
+def _arm(request: Mapping[str, Any]) -> Arm:
+    given = _field(request, "arm", dict)
+    return Arm(
+        id=_field(given, "id", str),
+        role=_field(given, "role", str),
+        speculation=_field(given, "speculation", bool),
+    )
+
+
+def _field(mapping: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = mapping.get(name)
+    if not isinstance(value, kind):
+        raise JobError(BAD_REQUEST, f"{name} is missing or not of type {kind.__name__}")
+    return value
+
+
+def _optional(mapping: Mapping[str, Any], name: str, kind: type) -> Any:
+    return None if mapping.get(name) is None else _field(mapping, name, kind)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_seed(text: str) -> bool:
+    # Length first: a number of a million digits must not be converted just to be refused.
+    plain = text.isascii() and text.isdigit() and len(text) <= 20
+    return plain and str(int(text)) == text and int(text) < MAX_SEED
+
+
+def main() -> int:
+    """Serve requests from stdin until `close` or the end of input; the exit status is 0.
+
+    Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
+    `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
+    its `ok`; `law` (`naive`); `choices` and `explain` (see `harness.collectors.choices_wire`); `close`.
+    Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
+    process.
+    """
+    channel = wire.take_over()
+    worker = Worker(channel)
+    for line in channel.lines():
+        worker.answer(line)
+        if worker.closed:
+            break
+    return 0
