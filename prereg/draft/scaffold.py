@@ -71,7 +71,7 @@ def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> 
             out[source.name] = _pretty(_fill(value, blanks) if source.name == "protocol.json" else value)
         else:
             out[source.name] = source.read_bytes()
-    out["NOTES.md"] = (here / "NOTES.md").read_bytes()
+    out.setdefault("NOTES.md", (here / "NOTES.md").read_bytes())
     out[".gitattributes"] = (here / "gitattributes").read_bytes()
     out["searches.jsonl"] = b""
     protocol = read_authored(out["protocol.json"], "protocol", Protocol, where="protocol.json")
