@@ -128,7 +128,8 @@ def test_every_verdict_has_word_sign_and_grounds(page: str, given: ReportInput) 
 
 def test_what_is_missing_is_said(page: str) -> None:
     text = Reader(page).text
-    assert "main.watermark.on: a worker exceeded request_seconds" in text
+    assert "1 unit was lost and not run again" in text
+    assert text.count("main.watermark.on: a worker exceeded request_seconds") == 2
     assert "The network was not cut during collection: unshare: operation not permitted." in text
     assert "? NOT_DETERMINED" in text
 
