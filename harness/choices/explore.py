@@ -10,12 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.choices.tree import Choices, Chooser, Diverged, Leaf, Point, Program, Run, Subtree, weigh
 
 FULL = "full"
 BEST_FIRST = "best-first"
 MODES = (FULL, BEST_FIRST)
+
+ROUNDING = 1e-9
+"""More than a running sum of masses can be off."""
 
 MAX_EXCLUDED = 64
 """Longest `exclude` a frontier names; beyond it, the siblings that are left are listed instead if fewer."""
@@ -44,10 +48,10 @@ class _Group:
     base: float
     """Weight of the choices before."""
 
-    pending: list[int]
+    pending: npt.NDArray[np.int64]
     """Indices left, the next one last."""
 
-    exclude: frozenset[int]
+    exclude: set[int]
     """Indices that are not left."""
 
     @property
@@ -55,7 +59,7 @@ class _Group:
         return tuple(point.taken for point in self.points)
 
     def mass(self) -> float:
-        return self.base * math.fsum(float(self.row[index]) for index in self.pending)
+        return self.base * math.fsum(self.row[self.pending].tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +87,9 @@ class Explorer:
     close: bool = False
     """Take the program's word for the siblings of a last choice."""
 
+    close_floor: float = 0.0
+    """Not for those that weigh less; on a large vocabulary they would be many, and little."""
+
     expand: bool = False
     """See `Chooser.expand`."""
 
@@ -91,6 +98,8 @@ class Explorer:
     _groups: list[tuple[float, int, _Group]] = field(default_factory=list)
     _roots: list[Subtree] = field(default_factory=list)
     _serial: int = 0
+    _rest: float = 0.0
+    """Running sum of the groups' masses, for the budget; `unexplored` sums anew."""
 
     def leaves(self) -> Iterator[Leaf]:
         """Yield leaves until the roots are exhausted or the budget is spent."""
@@ -108,7 +117,9 @@ class Explorer:
             return True
         if budget.seconds is not None and time.monotonic() - started >= budget.seconds:
             return True
-        return budget.mass is not None and not self._roots and self.unexplored() <= budget.mass
+        if budget.mass is None or self._roots or self._rest > budget.mass + ROUNDING:
+            return False
+        return self.unexplored() <= budget.mass
 
     def unexplored(self) -> float:
         """The mass (an upper bound where a root has not been reached) of what is left."""
@@ -121,11 +132,12 @@ class Explorer:
         left = list(self._roots)
         for _, _, group in self._groups:
             if len(group.exclude) <= MAX_EXCLUDED or len(group.pending) > len(group.exclude):
-                left.append(Subtree(choices=group.choices, exclude=group.exclude, weight=group.mass()))
+                exclude = frozenset(group.exclude)
+                left.append(Subtree(choices=group.choices, exclude=exclude, weight=group.mass()))
             else:
                 left.extend(
                     Subtree(choices=(*group.choices, index), weight=group.base * float(group.row[index]))
-                    for index in reversed(group.pending)
+                    for index in group.pending[::-1].tolist()
                 )
         return sorted(left, key=lambda subtree: -subtree.weight)
 
@@ -142,8 +154,10 @@ class Explorer:
 
     def _explore_group(self) -> list[Leaf]:
         group = heapq.heappop(self._groups)[2] if self.mode == BEST_FIRST else self._groups.pop()[2]
-        index = group.pending.pop()
-        group.exclude |= {index}
+        index = int(group.pending[-1])
+        group.pending = group.pending[:-1]
+        group.exclude.add(index)
+        self._rest -= group.base * float(group.row[index])
         done = self._run((*group.choices, index), frozenset(), group.points)
         leaves: list[Leaf] = []
         if done is not None:
@@ -153,8 +167,10 @@ class Explorer:
                 self._differs((*group.choices, index), depth, chooser.points[depth].row, group.row)
             leaves = self._leaves(chooser, run, depth + 1, frozenset())
             if self.close and len(chooser.points) == depth + 1:
+                before = group.mass()
                 leaves.extend(self._closed(leaves[0], group, run))
-        if group.pending:
+                self._rest -= before - group.mass()
+        if len(group.pending):
             self._push(group)
         return leaves
 
@@ -203,26 +219,29 @@ class Explorer:
         base = weigh(points[:start])
         for at in range(start, len(points)):
             point = points[at]
-            gone = frozenset({point.taken}) | (exclude if at == start else frozenset())
-            pending = [index for index in np.flatnonzero(point.row).tolist() if index not in gone]
-            # The next one is popped from the end: the likeliest, or the lowest.
+            gone = {point.taken, *(exclude if at == start else ())}
+            left = point.row > 0.0
+            left[[index for index in gone if index < len(left)]] = False
+            # The next one is taken from the end: the likeliest, or the lowest.
+            pending = np.flatnonzero(left)[::-1]
             if self.mode == BEST_FIRST:
-                pending = [pending[at] for at in np.argsort(point.row[pending], kind="stable").tolist()]
-            else:
-                pending.reverse()
+                pending = pending[np.argsort(point.row[pending], kind="stable")]
             group = _Group(points=tuple(points[:at]), row=point.row, base=base, pending=pending, exclude=gone)
             if self.close and at == len(points) - 1:
                 leaves.extend(self._closed(leaf, group, run))
-            if group.pending:
+            if len(group.pending):
+                self._rest += group.mass()
                 self._push(group)
             base *= float(point.row[point.taken])
         return leaves
 
     def _closed(self, leaf: Leaf, group: _Group, run: Run) -> list[Leaf]:
         """Leaves for those siblings of a last choice that the program could tell; the group loses them."""
-        told = [index for index in reversed(group.pending) if index in run.siblings]
-        group.pending = [index for index in group.pending if index not in run.siblings]
-        group.exclude |= set(told)
+        weights = group.base * group.row[group.pending]
+        is_told = (weights >= self.close_floor) & np.isin(group.pending, list(run.siblings))
+        told = group.pending[is_told][::-1].tolist()
+        group.pending = group.pending[~is_told]
+        group.exclude.update(told)
         return [
             replace(
                 leaf,

@@ -104,24 +104,22 @@ class HfProgram:
 
         At the horizon's last place the request ends whatever is chosen, except where the proposed token
         would be met: what follows then is the engine's affair, so that token is never closed. A row beyond
-        the horizon that did not reach the caller is read by nobody.
+        the horizon that did not reach the caller is read by nobody, but meeting its token is not closed
+        either, since another choice may follow.
         """
         if not chooser.points or "tokens" not in outcome:
             return {}
         last, horizon = chooser.points[-1], self.opened.horizon
         note: Note = last.note
-        if last.kind not in ("token", "residual", "bonus"):
+        tokens, length = tuple(outcome["tokens"]), len(note.prefix)
+        if last.kind not in ("token", "residual", "bonus") or last.taken == note.candidate:
             return {}
-        tokens, possible = tuple(outcome["tokens"]), last.row.nonzero()[0].tolist()
-        if len(note.prefix) >= horizon:
-            return dict.fromkeys(possible, outcome) if tokens == note.prefix[:horizon] else {}
-        if tokens != (*note.prefix, last.taken) or last.taken == note.candidate:
-            return {}
-        if len(note.prefix) != horizon - 1:
-            return {}
-        return {
-            index: self.opened.outcome((*note.prefix, index)) for index in possible if index != note.candidate
-        }
+        others = [index for index in last.row.nonzero()[0].tolist() if index != note.candidate]
+        if length >= horizon and tokens == note.prefix[:horizon]:
+            return dict.fromkeys(others, outcome)
+        if length == horizon - 1 and tokens == (*note.prefix, last.taken):
+            return {index: self.opened.outcome((*note.prefix, index)) for index in others}
+        return {}
 
     def forwards(self, call: Callable[[], Outcome]) -> tuple[Outcome, list[int]]:
         """Call `call`; return its outcome and how often each of the arm's models was called meanwhile."""

@@ -36,6 +36,9 @@ class Request:
     mode: str = FULL
     budget: Budget = field(default_factory=Budget)
     close_last: bool = True
+    close_floor: float = 0.0
+    """See `Explorer.close_floor`."""
+
     roots: Sequence[Subtree] = WHOLE
 
 
@@ -74,29 +77,30 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
             budget=replace(request.budget, seconds=seconds),
             roots=request.roots,
             close=close,
+            close_floor=request.close_floor,
             expand=expand,
         )
         leaves: list[Leaf] = []
         for leaf in _steered(explorer.leaves()):
             leaves.append(leaf)
             yield leaf
-        refill = _steer(lambda: admission.refilled(program, leaves, expand))  # noqa: B023
-        if not refill["ok"]:
-            expand, reason = True, "refill"
-        else:
-            confirm = _steer(lambda: admission.confirmed(program, leaves, expand))  # noqa: B023
-            if confirm["ok"]:
-                break
-            close, reason = False, "closed"
+        found = _steer(lambda: _sampled(program, leaves, expand))  # noqa: B023
+        # What differs when it is merely repeated shows a program that remembers, not a shortcut that fails.
+        remembers = not (found["replay"]["ok"] and not explorer.differences)
+        if remembers or (found["refill"]["ok"] and found["closed"]["ok"]):
+            break
+        expand, close, reason = (
+            (True, close, "refill") if not found["refill"]["ok"] else (expand, False, "closed")
+        )
         restarts.append(reason)
         yield Restart(reason=reason)
     summed = law(leaves)
     checks: dict[str, Any] = {
         "weights": admission.weighed(leaves, explorer, admission.is_whole(request.roots)),
         "walk": admission.walked(explorer),
-        "replay": _steer(lambda: _replayed(program, leaves, expand)),
-        "refill": refill | {"expanded": expand},
-        "closed": confirm | {"reopened": request.close_last and not close},
+        "replay": found["replay"],
+        "refill": found["refill"] | {"expanded": expand},
+        "closed": found["closed"] | {"reopened": request.close_last and not close},
         "randomness": _randomness(program),
         "interference": _interference(program),
         "oracle": _oracle(adapter, request, leaves, explorer),
@@ -136,9 +140,13 @@ def _steered(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
         yield leaf
 
 
-def _replayed(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
-    ran = [leaf for leaf in leaves if not leaf.closed]
-    return admission.repeated(program, admission.spaced(ran), expand)
+def _sampled(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, dict[str, Any]]:
+    ran = admission.spaced([leaf for leaf in leaves if not leaf.closed])
+    return {
+        "replay": admission.repeated(program, ran, expand),
+        "refill": admission.refilled(program, leaves, expand),
+        "closed": admission.confirmed(program, leaves, expand),
+    }
 
 
 def _randomness(program: Program) -> dict[str, Any]:

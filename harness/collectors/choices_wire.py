@@ -1,7 +1,8 @@
 """The operations `choices` and `explain` of the worker: their requests and replies as JSON.
 
 `choices`: `{"arm", "mode": "full" | "best-first", "budget": {"runs", "seconds", "mass"} (each a number or
-null, or absent), "close_last": bool, "prefixes": null | [[...] | {"choices", "except", "weight"}, ...]}`.
+null, or absent), "close_last": bool, "close_floor": number, "prefixes": null | [[...] |
+{"choices", "except", "weight"}, ...]}`; everything but `arm` may be absent.
 Replies, before the `ok`: `{"leaf": {"choices", "kinds", "p", "weight", "outcome", "counters", "digest",
 "closed", "filled"}}` for each leaf, and `{"restart": {"reason"}}`, which makes every leaf before it void.
 `ok`: `{"runs", "unexplored", "frontier": [{"choices", "except", "weight"}], "admission": {...}}`. A frontier
@@ -40,6 +41,7 @@ def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tup
         mode=mode,
         budget=_budget(request.get("budget")),
         close_last=close_last,
+        close_floor=_fraction(request.get("close_floor", 0.0), "close_floor"),
         roots=_roots(request.get("prefixes")),
     )
     for item in collect(adapter, wanted):
@@ -120,9 +122,14 @@ def _root(item: Any) -> Subtree:
     choices, exclude, weight = item.get("choices") or [], item.get("except", []), item.get("weight", 1.0)
     if not _is_choices(choices) or not _is_choices(exclude):
         raise JobError(BAD_REQUEST, "a prefix is not a list of nonnegative integers")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0.0 <= weight <= 1.0:
-        raise JobError(BAD_REQUEST, "the weight of a prefix is not a number from 0 to 1")
-    return Subtree(choices=tuple(choices), exclude=frozenset(exclude), weight=float(weight))
+    weight = _fraction(weight, "the weight of a prefix")
+    return Subtree(choices=tuple(choices), exclude=frozenset(exclude), weight=weight)
+
+
+def _fraction(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise JobError(BAD_REQUEST, f"{name} is not a number from 0 to 1")
+    return float(value)
 
 
 def _is_choices(value: Any) -> bool:

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
-from choices_fixture import FAULTS, MODEL_FAULTS, Engine, bench, distance, seeds, sequential
+from choices_fixture import (
+    END,
+    FAULTS,
+    HORIZON,
+    MODEL_FAULTS,
+    VOCAB,
+    Bench,
+    Engine,
+    bench,
+    distance,
+    seeds,
+    sequential,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.choices.explore import Explorer
 from harness.choices.law import law
+from harness.choices.tree import Chooser, Run
 from harness.collectors.choices import Pair, probe_pair
 
 MODES = ("lookup", "model")
@@ -78,6 +92,34 @@ def test_randomness_past_the_chooser_is_not_admitted() -> None:
     found = probe_pair(bench(1, "lookup", random_state_changed=1))
     assert not found.done["on"].admission["ok"]
     assert found.done["on"].admission["randomness"] == {"unaccounted": 1, "ok": False}
+
+
+def test_a_told_leaf_that_goes_otherwise_is_run_instead() -> None:
+    class Teller(Engine):
+        """Tells the outcomes of its last choice's siblings, one of them wrongly if it lies."""
+
+        lies = True
+
+        def run(self, chooser: Chooser) -> Run:
+            run = Engine.run(self, chooser)
+            tokens = list(run.outcome["tokens"])
+            if len(tokens) < HORIZON:
+                return run
+            told = {
+                token: {"tokens": [*tokens[:-1], END if self.lies and token == 1 else token], "finish": None}
+                for token in range(VOCAB)
+                if token != tokens[-1]
+            }
+            return replace(run, siblings=told)
+
+    for lies in (True, False):
+        Teller.lies = lies
+        found = probe_pair(Bench(off=Teller(seed=5), on=Engine(seed=5, mode="lookup")))  # type: ignore[arg-type]
+        checks = found.done["off"].admission
+        assert checks["ok"], checks
+        assert checks["restarts"] == (["closed"] if lies else []) and checks["closed"]["reopened"] == lies
+        assert any(leaf.closed for leaf in found.off) != lies
+        assert distance(law(found.off).p, sequential(5)) < 1e-12
 
 
 def test_weights_sum_to_one_at_every_node() -> None:

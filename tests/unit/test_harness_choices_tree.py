@@ -127,6 +127,16 @@ def test_best_first_takes_the_heaviest_paths() -> None:
     assert 0.0 < explorer.unexplored() <= 0.3
 
 
+def test_what_weighs_little_is_not_told() -> None:
+    tree = Tree(seed=3, tells=True)
+    explorer = Explorer(program=tree, mode=BEST_FIRST, close=True, close_floor=0.05, budget=Budget(runs=3))
+    leaves = list(explorer.leaves())
+    assert all(leaf.weight >= 0.05 for leaf in leaves if leaf.closed)
+    assert abs(math.fsum(leaf.weight for leaf in leaves) + explorer.unexplored() - 1.0) < 1e-12
+    rest = Explorer(program=Tree(seed=3), roots=explorer.frontier())
+    assert masses([*leaves, *rest.leaves()]) == pytest.approx(every(3), abs=1e-12)
+
+
 def test_seconds_are_a_budget() -> None:
     explorer = Explorer(program=Tree(seed=2), budget=Budget(seconds=0.0))
     assert list(explorer.leaves()) == []
