@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.adapters.base import Adapter, Arm, Kernel, Prefix
 from harness.choices.law import TOLERANCE
-from harness.choices.tree import Choices, Chooser, Point, Program, Row, Run, weigh
+from harness.choices.tree import Choices, Chooser, Diverged, Point, Program, Row, Run, weigh
 from harness.wire import JobError
 
 
@@ -39,7 +39,7 @@ def shortest(adapter: Adapter, arm: Arm, paths: Sequence[Choices], expand: bool)
     for choices in paths:
         found = path(program, kernel, choices, expand)
         first = first or found
-        if found["what"] != "unknown":
+        if found["what"] not in ("unknown", "diverged"):
             return found
     return first
 
@@ -48,13 +48,16 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
     """Run a path once more and compare each of its choices with sequential decoding.
 
     `what` is `row` (the engine held other probabilities), `stop` (it went on where the stopping rule ends,
-    or ended where it does not), `committed` (it returned tokens that were not chosen) or `unknown`.
+    or ended where it does not), `committed` (it returned tokens that were not chosen), `crash`,
+    `diverged` (the path cannot be taken again) or `unknown`.
     """
     chooser = Chooser(prefix=choices, expand=expand)
     program.trace = []
     try:
         run = program.run(chooser)
         trace = program.trace
+    except Diverged as error:
+        return {"choices": list(choices), "what": "diverged", "detail": str(error)}
     finally:
         program.trace = None
     result: dict[str, Any] = {

@@ -10,10 +10,12 @@ number (`harness.choices.hf_uniform`). So nothing is presumed about what the eng
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from harness.adapters.base import Outcome
@@ -34,7 +36,7 @@ class HfProgram:
     """Where to write down what each processor was shown, if at all."""
 
     random_state_changed: int = 0
-    """Runs after which torch's own generator stood elsewhere than before: randomness past the chooser."""
+    """Runs after which a global generator stood elsewhere than before: randomness past the chooser."""
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -44,9 +46,9 @@ class HfProgram:
     def run(self, chooser: Chooser) -> Run:
         """Make one request, with `chooser` for every random choice."""
         request = Request(chooser=chooser, trace=self.trace)
-        before = torch.get_rng_state()
+        before = _random_states()
         outcome = self._request(request)
-        if not torch.equal(before, torch.get_rng_state()):
+        if _random_states() != before:
             self.random_state_changed += 1
         return Run(
             outcome=outcome,
@@ -141,3 +143,15 @@ class HfProgram:
             for handle in handles:
                 handle.remove()
         return outcome, counts
+
+
+def _random_states() -> tuple[Any, ...]:
+    """Where the global generators of torch, numpy and Python stand."""
+    numpy: dict[str, Any] = np.random.get_state(legacy=False)
+    inner = numpy["state"]
+    return (
+        torch.get_rng_state().numpy().tobytes(),
+        inner["key"].tobytes(),
+        inner["pos"],
+        random.getstate(),
+    )

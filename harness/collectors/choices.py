@@ -81,10 +81,10 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
             expand=expand,
         )
         leaves: list[Leaf] = []
-        for leaf in _steered(explorer.leaves()):
+        for leaf in steered_leaves(explorer.leaves()):
             leaves.append(leaf)
             yield leaf
-        found = _steer(lambda: _sampled(program, leaves, expand))  # noqa: B023
+        found = steer(lambda: _sampled(program, leaves, expand))  # noqa: B023
         # What differs when it is merely repeated shows a program that remembers, not a shortcut that fails.
         remembers = not (found["replay"]["ok"] and not explorer.differences)
         if remembers or (found["refill"]["ok"] and found["closed"]["ok"]):
@@ -125,7 +125,7 @@ def program_of(adapter: Adapter, arm: Arm) -> Program:
     return make(arm)
 
 
-def _steer(call: Callable[[], Any]) -> Any:
+def steer(call: Callable[[], Any]) -> Any:
     """Call; an engine that cannot be steered becomes a `JobError`."""
     try:
         return call()
@@ -135,8 +135,8 @@ def _steer(call: Callable[[], Any]) -> Any:
         raise JobError(UNSUPPORTED, f"{type(error).__name__}: {error}") from error
 
 
-def _steered(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
-    while (leaf := _steer(lambda: next(leaves, None))) is not None:
+def steered_leaves(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
+    while (leaf := steer(lambda: next(leaves, None))) is not None:
         yield leaf
 
 

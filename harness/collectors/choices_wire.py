@@ -21,7 +21,7 @@ from harness.adapters.base import Adapter, Arm
 from harness.choices import explain
 from harness.choices.explore import FULL, MODES, Budget
 from harness.choices.tree import Leaf, Subtree
-from harness.collectors.choices import WHOLE, Request, Restart, collect
+from harness.collectors.choices import WHOLE, Request, Restart, collect, program_of, steer
 from harness.wire import BAD_REQUEST, JobError
 
 KINDS = {"token": "t", "drafter": "d", "accept": "a", "residual": "r", "bonus": "b"}
@@ -67,7 +67,8 @@ def explained(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[st
     if not isinstance(paths, list) or not all(_is_choices(path) for path in paths):
         raise JobError(BAD_REQUEST, "choices is not a list of lists of nonnegative integers")
     expand = request.get("expand", False) is True
-    return {"path": explain.shortest(adapter, arm, [tuple(path) for path in paths], expand)}
+    program_of(adapter, arm)  # refuses what cannot be steered
+    return {"path": steer(lambda: explain.shortest(adapter, arm, [tuple(path) for path in paths], expand))}
 
 
 def leaf_json(leaf: Leaf) -> dict[str, Any]:

@@ -160,6 +160,23 @@ def test_a_program_that_remembers_is_noticed() -> None:
     assert explorer.differences and explorer.differences[0].size == 0.25
 
 
+def test_an_earlier_row_that_changes_is_noticed() -> None:
+    class Remembers:
+        """Its first row follows from the number of runs; the second, where the paths part, does not."""
+
+        runs = 0
+
+        def run(self, chooser: Chooser) -> Run:
+            self.runs += 1
+            chooser.choose(np.array([1.0, 0.0]) if self.runs < 2 else np.array([0.75, 0.25]), "token")
+            last = chooser.choose(np.array([0.5, 0.5]), "token")
+            return Run(outcome={"value": last}, counters=COUNTERS, digest="")
+
+    explorer = Explorer(program=Remembers())
+    assert len(list(explorer.leaves())) == 2
+    assert [(found.choices, found.size) for found in explorer.differences] == [((0, 1), 0.25)]
+
+
 def test_a_prefix_that_has_become_impossible_is_noticed() -> None:
     class Shrinks:
         runs = 0
