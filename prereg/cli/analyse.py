@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, number, say, table
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, number, say, table, witness_draws
 
 
 @app.command(epilog="Example: prereg analyse studies/mine --key ~/keys/ada")
@@ -28,7 +28,7 @@ def analyse(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json
                 d.id,
                 d.verdict,
                 ", ".join(d.reasons),
-                number(sum(w.count for w in d.witnesses)),
+                number(witness_draws((w.outcome, w.count) for w in d.witnesses)),
                 number(d.D),
                 None if d.D_event is None else ("not " if d.D_complement else "") + d.D_event,
                 number(d.proposals),

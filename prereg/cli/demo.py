@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, console, emit, number, say, table
+from prereg.cli.output import AsJson, console, emit, number, say, table, witness_draws
 
 AUTHOR, REVIEWER = "author@example.org", "reviewer@example.org"
 
@@ -121,7 +121,7 @@ def _summary(root: Path) -> dict[str, Any]:
                 "role": c["role"],
                 "about": c["about"],
                 "verdict": d["verdict"],
-                "witnesses": sum(w["count"] for w in d["witnesses"]),
+                "witnesses": witness_draws((w["outcome"], w["count"]) for w in d["witnesses"]),
                 "D": d["D"],
                 "D_event": d["D_event"],
                 "proposals": d["proposals"],

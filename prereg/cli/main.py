@@ -21,6 +21,7 @@ VERBS = (
     "seeds",
     "key",
     "build",
+    "probe",
     "demo",
 )
 """The modules that register a verb, in the order of the help page."""

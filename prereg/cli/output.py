@@ -79,6 +79,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     console().print(grid)
 
 
+def witness_draws(witnesses: Iterable[tuple[object, int]]) -> int:
+    """Draws that are witnesses, from (outcome, count) pairs: one that breaks two rules is one draw."""
+    return sum({json.dumps(outcome, sort_keys=True, default=repr): n for outcome, n in witnesses}.values())
+
+
 def short(digest: str | None) -> str:
     """The first twelve digits of a digest, for people."""
     return "-" if digest is None else digest[:12]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prereg.codec.convert import read_authored
 from prereg.errors import UsageError
-from prereg.model.law import Events, Predicates
+from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
 from prereg.model.study import Predictions, Protocol, Seeds, Study, VerdictClaim
 
 AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
@@ -137,11 +137,20 @@ def _event_problems(study: Study) -> Iterable[UsageError]:
         yield from _duplicates((e.id for e in family.events), f"{f}/{name}/events")
         if p.decision.rule == "channel-S" and family.reference is None:
             yield _bad("channel-S needs the reference law", f"{f}/{name}/reference")
+        if p.decision.rule == "event-gap" and family.reference is not None:
+            yield _bad("event-gap has no reference law", f"{f}/{name}/reference")
+        for i, event in enumerate(family.events):
+            named = event.outcomes if isinstance(event, SetEvent) else ()
+            named = (event.outcome,) if isinstance(event, OutcomeEvent) else named
+            if any(isinstance(o, Crashed) for o in named):
+                yield _bad("only the event `crash` contains crashes", f"{f}/{name}/events/{i}")
         if family.reference is not None and abs(sum(m.p for m in family.reference) - 1) > 1e-6:
             yield _bad("the reference law does not sum to 1 within 1e-6", f"{f}/{name}/reference")
     yield from _duplicates((q.id for q in study.predicates.predicates), "predicates.json#/predicates")
     known = {q.id for q in study.predicates.predicates}
     for i, c in enumerate(p.configurations):
+        if p.decision.rule == "event-gap" and c.predicates:
+            yield _bad("event-gap has no predicates", f"protocol.json#/configurations/{i}/predicates")
         for j, name in enumerate(c.predicates):
             if name not in known:
                 yield _bad(

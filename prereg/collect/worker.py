@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -117,13 +117,14 @@ class Worker:
         *,
         silence: float = SETUP_SECONDS,
         left: Callable[[], float] | None = None,
-        on_request: Callable[[Any], None] | None = None,
+        streams: Mapping[str, Callable[[Any], None]] | None = None,
         **fields: Any,
     ) -> Any:
         """Send a request and return the value of its `ok`.
 
-        Each streamed `request` goes to `on_request`. The worker is killed after `silence` seconds without a
-        line, or when `left()` reaches 0. Raises WorkerRefused for an error reply, WorkerLost for all else.
+        What is streamed before it goes to the function that `streams` has for its name. The worker is
+        killed after `silence` seconds without a line, or when `left()` reaches 0. Raises
+        WorkerRefused for an error reply, WorkerLost for all else.
         """
         if self._ready or self._pending:
             self._lose(f"spoke out of turn: {_show(self._ready[0] if self._ready else bytes(self._pending))}")
@@ -132,8 +133,9 @@ class Worker:
         out = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         for line in self._lines(out, op, silence, left):
             reply = self._parse(line)
-            if "request" in reply and on_request is not None:
-                on_request(reply["request"])
+            streamed = next((name for name in streams or () if name in reply), None)
+            if streamed is not None and streams is not None:
+                streams[streamed](reply[streamed])
             elif "ok" in reply:
                 return reply["ok"]
             elif isinstance(reply.get("error"), dict):

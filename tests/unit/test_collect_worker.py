@@ -60,7 +60,7 @@ def test_it_streams_requests_and_returns_the_ok(fake: MakeWorker) -> None:
     worker = fake("r = ask()\nfor i in range(3): say({'id': r['id'], 'request': i})\nsay({'id': 1, 'ok': r})")
     got: list[int] = []
     with worker:
-        ok = worker.call("draws", seeds=["1"], on_request=got.append)
+        ok = worker.call("draws", seeds=["1"], streams={"request": got.append})
     assert got == [0, 1, 2]
     assert ok == {"op": "draws", "id": 1, "seeds": ["1"]}
     wait_gone(worker.pid)
@@ -120,14 +120,14 @@ def test_each_line_restarts_the_watch(fake: MakeWorker) -> None:
         "ask()\nfor i in range(6): time.sleep(0.3); say({'id': 1, 'request': i})\nsay({'id': 1, 'ok': 1})"
     )
     with worker:
-        assert worker.call("x", silence=1.0, on_request=lambda _: None) == 1
+        assert worker.call("x", silence=1.0, streams={"request": lambda _: None}) == 1
 
 
 def test_a_ceiling_ends_a_worker_that_is_talking(fake: MakeWorker) -> None:
     worker = fake("ask()\nwhile True: time.sleep(0.05); say({'id': 1, 'request': 0})")
     end = time.monotonic() + 0.8
     with pytest.raises(WorkerLost, match="ceiling of time"):
-        worker.call("x", left=lambda: end - time.monotonic(), on_request=lambda _: None)
+        worker.call("x", left=lambda: end - time.monotonic(), streams={"request": lambda _: None})
     assert time.monotonic() < end + 2
 
 

@@ -153,7 +153,7 @@ class _Seat:
                 rows=rows,
                 silence=self._site.request_seconds,
                 left=lambda: limits.left(job),
-                on_request=received,
+                streams={"request": received},
             )
         except (WorkerLost, WorkerRefused) as error:
             advance(job, -len(replies))

@@ -1,0 +1,58 @@
+"""An engine's own output law, as the leaves of its tree of random choices (design: the exact channel)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prereg.model.law import Mass, Outcome
+
+ExactVerdict = Literal["DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeLeaf:
+    """One path through the engine's choices, and what the engine returned at its end."""
+
+    choices: tuple[int, ...]
+    p: tuple[float, ...]
+    """The probability that the engine itself gave to each choice taken."""
+    outcome: Outcome
+    proposals: int
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """One arm, explored."""
+
+    leaves: tuple[TreeLeaf, ...]
+    runs: int
+    unexplored: float
+    """Mass of the frontier: what no leaf accounts for."""
+    admission: dict[str, Any]
+    """The engine side's checks, each with its numbers and `ok`."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactResult:
+    """What two trees say of one configuration."""
+
+    verdict: ExactVerdict
+    reason: str
+    """One sentence on what the verdict rests on."""
+    tolerance: float
+    tv_lower: float
+    tv_upper: float
+    off: tuple[Mass, ...]
+    on: tuple[Mass, ...]
+    slack_off: float
+    slack_on: float
+    witness_mass: float
+    """Mass of on-arm outcomes that the off arm cannot return and that break a predicate."""
+    event: str | None
+    """Listed event with the largest gap of explored mass, and that gap (on minus off)."""
+    event_gap: float | None
+    proposals: int
+    accepted: int
