@@ -1,16 +1,17 @@
 """Faults planted in a copy of Transformers' own decoding loop, in the memory of one worker, are caught.
 
 Each fault is a change to the source text of the installed function, executed in the engine's own module; the
-files stay as they are. `PREREG_META_MODELS` says how many random models each is tried on.
+files stay as they are. `PREREG_META_MODELS` says how many random models each is tried on (draft models, whose
+trees are larger, on half as many, rounded up).
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,11 @@ utils.GenerationMixin._get_logits_processor = _get_logits_processor
 """
 
 
+def seeds(drafter: str) -> range:
+    """The models to try."""
+    return range(MODELS if drafter == "lookup" else -(-MODELS // 2))
+
+
 def hf_python() -> str:
     """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
     given = os.environ.get("PREREG_HF_PYTHON")
@@ -213,7 +219,7 @@ def test_a_planted_fault_is_caught(name: str) -> None:
     drafter, fault = FAULTS[name]
     plant = PLANT.format(fault=json.dumps({"function": fault.function, "changes": fault.changes}))
     with Session(hf_python(), prelude=plant) as session:
-        for seed in range(MODELS):
+        for seed in seeds(drafter):
             apart, checks = distance(session, drafter, seed)
             assert apart > 1e-5, (seed, fault.why)
             assert checks["ok"], checks
@@ -224,7 +230,10 @@ def test_a_planted_fault_is_caught(name: str) -> None:
 
 def test_the_clean_engine_is_not_accused() -> None:
     with Session(hf_python()) as session:
-        for seed, drafter in itertools.product(range(MODELS), ("lookup", "assistant")):
+        for drafter, seed in [
+            *product(["lookup"], seeds("lookup")),
+            *product(["assistant"], seeds("assistant")),
+        ]:
             apart, checks = distance(session, drafter, seed)
             assert apart < 1e-6, (drafter, seed)
             assert checks["ok"] and checks["restarts"] == [], checks

@@ -128,13 +128,22 @@ def test_best_first_takes_the_heaviest_paths() -> None:
 
 
 def test_what_weighs_little_is_not_told() -> None:
-    tree = Tree(seed=3, tells=True)
-    explorer = Explorer(program=tree, mode=BEST_FIRST, close=True, close_floor=0.05, budget=Budget(runs=3))
-    leaves = list(explorer.leaves())
-    assert all(leaf.weight >= 0.05 for leaf in leaves if leaf.closed)
-    assert abs(math.fsum(leaf.weight for leaf in leaves) + explorer.unexplored() - 1.0) < 1e-12
-    rest = Explorer(program=Tree(seed=3), roots=explorer.frontier())
-    assert masses([*leaves, *rest.leaves()]) == pytest.approx(every(3), abs=1e-12)
+    told, left = 0, 0
+    for seed in range(30):
+        tree = Tree(seed=seed, tells=True)
+        explorer = Explorer(
+            program=tree, mode=BEST_FIRST, close=True, close_floor=0.03, budget=Budget(runs=2)
+        )
+        leaves = list(explorer.leaves())
+        assert all(leaf.weight >= 0.03 for leaf in leaves if leaf.closed)
+        assert abs(math.fsum(leaf.weight for leaf in leaves) + explorer.unexplored() - 1.0) < 1e-12
+        told += sum(leaf.closed for leaf in leaves)
+        # Siblings of a told leaf that are left: the frontier must not name the told one again.
+        parents = {leaf.choices[:-1] for leaf in leaves if leaf.closed}
+        left += sum(subtree.choices in parents for subtree in explorer.frontier())
+        rest = Explorer(program=Tree(seed=seed), roots=explorer.frontier())
+        assert masses([*leaves, *rest.leaves()]) == pytest.approx(every(seed), abs=1e-12)
+    assert told and left
 
 
 def test_seconds_are_a_budget() -> None:
