@@ -222,8 +222,7 @@ class Audit:
     def _step_seeds(self, found: Found) -> None:
         self._need(5)
         assert self._study is not None
-        manifest = self._folder.read(MANIFEST).data
-        others = find_others(self._options.study, self._options.studies, manifest, found)
+        others = find_others(self._options.study, self._options.studies)
         check_seeds(self._study, self._records, others, found)
 
     def _step_decisions(self, found: Found) -> None:

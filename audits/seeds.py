@@ -15,13 +15,23 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import parse
-from audits.load import LARGE, sha256
+from audits.load import LARGE
 from audits.plan import Study
 from audits.records import Records
-from audits.seal import MANIFEST
 
 LOW = 1 << 32
 WIDE = 1 << 64
+_EVIDENCE = {"ledger.jsonl", "records"}
+"""What a folder beside this one has once it is more than a draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another study of the repository."""
+
+    path: Path
+    draft: bool
+    """It has neither a ledger nor records: whatever its seeds.json says may still change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,7 @@ def _clash(a: Interval, b: Interval, found: Found) -> None:
         found.fault(f"{a} and {b} share [{first}, {end}) at {width}", file="seeds.json", pointer="/blocks")
 
 
-def check_seeds(study: Study, records: Records | None, others: dict[str, Path], found: Found) -> None:
+def check_seeds(study: Study, records: Records | None, others: dict[str, Other], found: Found) -> None:
     """Compare this study's blocks and used seeds with each other and with every other study's."""
     blocks = [Interval(int(b["first"]), int(b["end"]), study.id, b["id"]) for b in study.blocks]
     found.applied += len(blocks)
@@ -87,12 +97,9 @@ def check_seeds(study: Study, records: Records | None, others: dict[str, Path], 
         for other in blocks[:i]:
             _clash(other, block, found)
     mine = blocks + (used_here(study, records, found) if records is not None else [])
-    for name, path in others.items():
-        try:
-            theirs = reserved(path, name) + list(used(path, name))
-        except Fault as fault:
-            found.faults.append(Fault(fault.what, file=f"{name}/{fault.file}", pointer=fault.pointer))
-            continue
+    void: list[str] = []
+    for name, other_study in others.items():
+        theirs = _held(other_study, name, void, found)
         found.applied += len(theirs)
         for one in mine:
             for their in theirs:
@@ -100,6 +107,25 @@ def check_seeds(study: Study, records: Records | None, others: dict[str, Path], 
                 if not (one.used and not their.used and _covered(one, blocks, their)):
                     _clash(one, their, found)
     found.notes.append(f"{len(blocks)} blocks here; {len(others)} other studies")
+    if void:
+        found.notes.append(f"a draft that cannot be understood reserves nothing: {', '.join(void)}")
+
+
+def _held(other: Other, name: str, void: list[str], found: Found) -> list[Interval]:
+    """All that another study reserves or used; what cannot be read of it is a fault, or in a draft void."""
+    theirs: list[Interval] = []
+    try:
+        theirs += reserved(other.path, name)
+    except Fault as fault:
+        if other.draft:
+            void.append(f"{name} ({fault})")
+        else:
+            found.faults.append(Fault(fault.what, file=f"{name}/{fault.file}", pointer=fault.pointer))
+    try:
+        theirs += used(other.path, name)
+    except Fault as fault:
+        found.faults.append(Fault(fault.what, file=f"{name}/{fault.file}", pointer=fault.pointer))
+    return theirs
 
 
 def _covered(one: Interval, blocks: list[Interval], their: Interval) -> bool:
@@ -125,12 +151,13 @@ def used_here(study: Study, records: Records, found: Found) -> list[Interval]:
 
 def reserved(path: Path, name: str) -> list[Interval]:
     """The blocks another study reserves, read leniently: what matters is that nothing is overlooked."""
-    file = path / "seeds.json"
     try:
-        value = parse(file.read_bytes())
+        value = parse(_bytes_of(path / "seeds.json"))
         found = []
+        if not isinstance(value["blocks"], list) or not value["blocks"]:
+            raise Fault("has no blocks", pointer="/blocks")
         for i, block in enumerate(value["blocks"]):
-            first, end = _seed(block["first"]), _seed(block["end"])
+            first, end = _seed(block["first"]), _seed(block["end"], WIDE + 1)
             if end <= first:
                 raise Fault("an empty block", pointer=f"/blocks/{i}")
             found.append(Interval(first, end, name, str(block.get("id", i))))
@@ -143,9 +170,15 @@ def reserved(path: Path, name: str) -> list[Interval]:
     return found
 
 
-def _seed(value: Any) -> int:
+def _bytes_of(path: Path) -> bytes:
+    if not path.is_file():
+        raise Fault("not a regular file" if os.path.lexists(path) else "missing")
+    return path.read_bytes()
+
+
+def _seed(value: Any, below: int = WIDE) -> int:
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < WIDE:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < below:
         raise ValueError(value)
     return number
 
@@ -158,7 +191,10 @@ def used(path: Path, name: str) -> Iterator[Interval]:
     if not root.exists():
         return
     seeds: dict[str, set[int]] = {}
-    for folder, _, names in os.walk(root, onerror=_unreadable):
+    for folder, inner, names in os.walk(root, onerror=_unreadable):
+        for name_ in inner:
+            if (linked := Path(folder) / name_).is_symlink():
+                raise Fault("a link", file=str(linked.relative_to(path)))
         for file in sorted(names):
             if file.endswith(".jsonl.gz"):
                 where = Path(folder) / file
@@ -177,29 +213,27 @@ def _unreadable(error: OSError) -> None:
 def _seeds_of(path: Path, file: str) -> set[int]:
     try:
         member = zlib.decompressobj(wbits=31)
-        lines = member.decompress(path.read_bytes(), LARGE)
+        lines = member.decompress(_bytes_of(path), LARGE)
         if not member.eof or member.unused_data:
             raise Fault("not one whole gzip member of acceptable size", file=file)
         return {_seed(json.loads(line)["seed"]) for line in lines.split(b"\n") if line}
+    except Fault as fault:
+        raise fault.at(file) from None
     except OSError as error:
         raise Fault(f"cannot be read: {error.strerror}", file=file) from None
     except (zlib.error, KeyError, TypeError, ValueError, RecursionError):
         raise Fault("its records cannot be understood", file=file) from None
 
 
-def find_others(here: Path, studies: Path, manifest: bytes, found: Found) -> dict[str, Path]:
-    """Every folder of ``studies`` that has seeds, but this study and copies of its very seal."""
-    others: dict[str, Path] = {}
+def find_others(here: Path, studies: Path) -> dict[str, Other]:
+    """Every folder of ``studies`` that has seeds, a ledger or records, but this study's own folder."""
+    others: dict[str, Other] = {}
+    place = studies
     try:
-        folders = sorted(path for path in studies.iterdir() if path.is_dir())
+        for place in sorted(path for path in studies.iterdir() if path.is_dir()):
+            names = set(os.listdir(place))  # noqa: PTH208
+            if place.resolve() != here.resolve() and names & {"seeds.json", *_EVIDENCE}:
+                others[place.name] = Other(place, not names & _EVIDENCE)
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=str(studies), then="see --studies") from None
-    for path in folders:
-        if path.resolve() == here.resolve() or not os.path.lexists(path / "seeds.json"):
-            continue
-        copy = path / MANIFEST
-        if copy.is_file() and sha256(copy.read_bytes()) == sha256(manifest):
-            found.notes.append(f"{path.name} is a copy of this study, with the same seal")
-            continue
-        others[path.name] = path
+        raise Fault(f"cannot be read: {error.strerror}", file=str(place), then="see --studies") from None
     return others

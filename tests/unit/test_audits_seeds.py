@@ -79,10 +79,14 @@ def _other(root: Path, name: str, *blocks: dict[str, Any], used: list[int] | Non
 
 
 def _check(here: tuple[Study, Records], root: Path) -> list[str]:
+    return _found(here, root)[0]
+
+
+def _found(here: tuple[Study, Records], root: Path) -> tuple[list[str], str]:
+    """The faults, and the step's whole detail."""
     found = Found()
-    others = find_others(root / "here", root, b"", found)
-    check_seeds(*here, others, found)
-    return [str(fault) for fault in found.faults]
+    check_seeds(*here, find_others(root / "here", root), found)
+    return [str(fault) for fault in found.faults], found.detail()
 
 
 def test_disjoint_studies(tmp_path: Path) -> None:
@@ -124,6 +128,11 @@ def _link(path: Path, target: str) -> None:
     path.symlink_to(target)
 
 
+def _link_to_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json": lambda folder: (folder / "seeds.json").write_bytes(b"{"),
     "seeds.json without blocks": lambda folder: (folder / "seeds.json").write_bytes(b"{}"),
@@ -142,6 +151,10 @@ BROKEN: dict[str, Callable[[Path], object]] = {
         pack(b"{}\n")
     ),
     "records is a link": lambda folder: _link(folder / "records", "r"),
+    "a unit's records are a link": lambda folder: _link(folder / "records/m.x.off", "r"),
+    "seeds.json is gone": lambda folder: (folder / "seeds.json").unlink(),
+    "seeds.json has no block": lambda folder: (folder / "seeds.json").write_text('{"blocks": []}'),
+    "seeds.json is a folder": lambda folder: _link_to_folder(folder / "seeds.json"),
 }  # fmt: skip
 
 
@@ -155,11 +168,54 @@ def test_a_study_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None
     assert fault.startswith("there/")
 
 
-def test_a_copy_of_the_same_seal_is_not_another_study(tmp_path: Path) -> None:
-    for name in ("here", "copy", "another"):
+def test_what_is_left_of_a_study_without_its_seeds_still_counts(tmp_path: Path) -> None:
+    folder = _other(tmp_path, "there", _block("x", 5, 7), used=[5, 6])
+    here = _here(_block("a", 0, 10))
+    assert len(_check(here, tmp_path)) == 2
+    (folder / "seeds.json").unlink()
+    gone, overlap_ = _check(here, tmp_path)
+    assert gone.startswith("there/seeds.json: ")
+    assert "used by m.x.off of there share [5, 7)" in overlap_
+
+
+@pytest.mark.parametrize("left", ["ledger.jsonl", "records"])
+def test_a_study_of_which_only_evidence_is_left(tmp_path: Path, left: str) -> None:
+    (tmp_path / "there").mkdir()
+    here = _here(_block("a", 0, 10))
+    assert _check(here, tmp_path) == []
+    (tmp_path / "there" / left).mkdir() if left == "records" else (tmp_path / "there" / left).write_text("")
+    (fault,) = _check(here, tmp_path)
+    assert fault.startswith("there/seeds.json: ")
+
+
+def test_a_copy_of_the_same_seal_under_another_name_overlaps(tmp_path: Path) -> None:
+    for name in ("here", "copy"):
         folder = _other(tmp_path, name, _block("a", 0, 10))
         (folder / "seal").mkdir()
-        (folder / "seal/manifest.json").write_bytes(b"x" if name == "another" else b"m")
-    found = Found()
-    assert set(find_others(tmp_path / "here", tmp_path, b"m", found)) == {"another"}
-    assert "copy is a copy of this study" in found.notes[0]
+        (folder / "seal/manifest.json").write_bytes(b"m")
+    (fault,) = _check(_here(_block("a", 0, 10)), tmp_path)
+    assert "block a of here and block a of copy share [0, 10)" in fault
+
+
+DRAFTS = [name for name in BROKEN if name.startswith("seeds.json") and name != "seeds.json is gone"]
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_a_draft_that_cannot_be_understood_reserves_nothing_and_is_named(tmp_path: Path, name: str) -> None:
+    BROKEN[name](_other(tmp_path, "there", _block("x", 5, 7)))
+    faults, detail = _found(_here(_block("a", 0, 10)), tmp_path)
+    assert faults == []
+    assert "there" in detail
+    assert "reserves nothing" in detail
+
+
+def test_a_draft_that_is_understood_reserves_its_blocks(tmp_path: Path) -> None:
+    _other(tmp_path, "there", _block("x", 5, 7), _block("y", TOP - 4, TOP))
+    (fault,) = _check(_here(_block("a", 0, 10)), tmp_path)
+    assert "block x of there share [5, 7)" in fault
+
+
+def test_this_study_by_another_path_is_no_other_study(tmp_path: Path) -> None:
+    folder = _other(tmp_path, "here", _block("a", 0, 10))
+    (tmp_path / "alias").symlink_to(folder)
+    assert find_others(tmp_path / "alias", tmp_path) == {}
