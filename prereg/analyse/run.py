@@ -10,7 +10,7 @@ from prereg.analyse.decide import decide
 from prereg.analyse.tally import tally
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
-from prereg.errors import PreregError, VerificationFailed
+from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, WrongState
 from prereg.model.plan import plan
 from prereg.model.seal import Entry, State
 from prereg.model.verdict import Decisions
@@ -27,8 +27,8 @@ from prereg.store.ledger import LedgerWriter
 from prereg.store.repo import Repo
 
 NAME = "analysis/decisions.json"
-STATES: tuple[State, ...] = ("collected", "analysed", "audited")
-"""The states in which a study may be analysed."""
+STATES: tuple[State, ...] = ("collecting", "collected", "analysed", "audited")
+"""The states in which a study may be analysed; for `collecting` see `_refuse_open`."""
 TOLERANCE = 1e-10
 """Numbers of two decision files agree within this."""
 
@@ -49,6 +49,7 @@ def analyse_study(
     was altered or if a second analysis comes to other decisions.
     """
     verified = _gate(paths)
+    _refuse_open(verified)
     check_signer(
         load_trust(paths),
         principal=principal,
@@ -117,6 +118,28 @@ def _gate(paths: StudyPaths) -> VerifiedStudy:
         if not _own_leftovers(paths, verified):
             raise fault from None
         return verified
+
+
+def _refuse_open(verified: VerifiedStudy) -> None:
+    """An unfinished collection can be analysed once its last run has ended, if the protocol bounds it.
+
+    Raises WrongState while a run is open, and EvidenceIncomplete where the protocol refuses a missing unit.
+    """
+    again = f"prereg collect {verified.paths.root}"
+    if verified.state != "collecting":
+        return
+    if verified.entries[-1].type != "collection-ended":
+        raise WrongState(
+            "a collection is open: it runs, or it was killed", where="ledger.jsonl", next_step=again
+        )
+    missing = verified.missing()
+    if missing and verified.study.protocol.missing == "refuse":
+        first = missing[0]
+        raise EvidenceIncomplete(
+            f"{len(missing)} shards are missing, and the protocol refuses a missing unit",
+            where=f"records/{first.unit.id}/{first.name}.jsonl.gz",
+            next_step=again,
+        )
 
 
 def _finished(paths: StudyPaths, verified: VerifiedStudy) -> bool:

@@ -8,11 +8,12 @@ import sys
 import traceback
 from typing import NoReturn
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 import prereg
-from prereg.errors import PreregError
+from prereg.cli import output
+from prereg.errors import PreregError, UsageError
 
 app = typer.Typer(
     name="prereg",
@@ -43,13 +44,13 @@ def run() -> NoReturn:
     except PreregError as error:
         _say(error)
         sys.exit(error.exit_code)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.exceptions.Abort:
+    except typer.Abort:
         _line("Stopped.")
         sys.exit(130)
-    except click.ClickException as error:
-        error.show()
+    except TyperException as error:
+        _usage(error)
         sys.exit(2)
     except KeyboardInterrupt:
         _line("Stopped.")
@@ -64,8 +65,18 @@ def run() -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _usage(error: TyperException) -> None:
+    """A command line that typer refuses, in the form of our own errors."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return  # the help page is printed already, and says it all
+    what = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "prereg"
+    _say(UsageError(what, where=command, next_step=f"{command} --help"))
+
+
 def _say(error: PreregError) -> None:
-    if "--json" in sys.argv[1:]:
+    if "--json" in sys.argv[1:] and not output.emitted():
         sys.stdout.write(json.dumps(error.as_json()) + "\n")
     _line(f"error: {error.what}")
     if error.where:

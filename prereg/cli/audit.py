@@ -52,13 +52,13 @@ def audit(
     if value["result"] == "INCOMPLETE":
         missing = [s["detail"] for s in value["steps"] if s["status"] == "not-checked"]
         raise EvidenceIncomplete(
-            f"the auditor could not check everything: {missing[0] if missing else 'see its report'}",
-            where=str(paths.audit_report),
+            f"the auditor could not check everything: {missing[0] if missing else 'see the steps above'}",
+            where=str(folder),
             next_step=f"prereg status {folder}",
         )
     if value["result"] != "AGREES":
         raise VerificationFailed(
-            f"the auditor says {value['result']}: {complaints[0] if complaints else 'see its report'}",
-            where=str(paths.audit_report),
+            f"the auditor says {value['result']}: {complaints[0] if complaints else 'see the steps above'}",
+            where=str(folder),
             next_step=f"prereg verify {folder}",
         )

@@ -14,6 +14,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, console, emit, number, say, table, witness_draws
+from prereg.errors import EvidenceIncomplete
 
 AUTHOR, REVIEWER = "author@example.org", "reviewer@example.org"
 
@@ -29,7 +30,9 @@ def demo(
     from prereg.store.layout import distribution_root, study_paths
 
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    place = (folder or distribution_root().parent / f"prereg-demo-{stamp}").absolute()
+    root = distribution_root()
+    beside = root.parent if (root / "pyproject.toml").is_file() else Path.cwd()
+    place = (folder or beside / f"prereg-demo-{stamp}").absolute()
     repository, keys = place / "repository", place / "keys"
     study = repository / "studies" / "demo"
     _prepare(place, repository)
@@ -100,9 +103,15 @@ def _step(words: str, argv: list[str], repository: Path) -> None:
     before = Path.cwd()
     os.chdir(repository)
     try:
-        app(argv, standalone_mode=False)
+        code = app(argv, standalone_mode=False)
     finally:
         os.chdir(before)
+    if code:
+        raise EvidenceIncomplete(
+            f"`prereg {argv[0]}` ended with exit code {code}",
+            where=str(repository),
+            next_step=f"cd {repository} && prereg {shlex.join(argv)}",
+        )
 
 
 def _summary(root: Path) -> dict[str, Any]:

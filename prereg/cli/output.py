@@ -54,8 +54,17 @@ def console() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=False, width=width)
 
 
+_EMITTED: list[bool] = []
+
+
+def emitted() -> bool:
+    """Whether this process has printed its JSON object: a failure after it must not print another."""
+    return bool(_EMITTED)
+
+
 def emit(value: Any) -> None:
     """One JSON object on stdout."""
+    _EMITTED.append(True)
     sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
 
 

@@ -15,7 +15,7 @@ from prereg.collect.network import isolation
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import environment_of, interpreter, load_build
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
-from prereg.errors import EngineFailed, UsageError
+from prereg.errors import EngineFailed
 from prereg.model.law import Mass
 from prereg.model.study import Protocol
 from prereg.store.layout import harness_root
@@ -102,14 +102,4 @@ def _compare(fast: tuple[Mass, ...], slow: tuple[Mass, ...], name: str) -> None:
         raise EngineFailed(
             f"the two oracles disagree on {name}: {worst.decode()} has {a.get(worst, 0.0)!r} and "
             f"{b.get(worst, 0.0)!r}"
-        )
-
-
-def refuse_without_oracle(protocol: Protocol) -> None:
-    """Raise UsageError if no configuration of the protocol has an oracle."""
-    if all(c.adapter == "command" for c in protocol.configurations):
-        raise UsageError(
-            "a command has no oracle: its events are written by hand",
-            where="protocol.json#/configurations",
-            next_step="edit events.json",
         )

@@ -33,7 +33,7 @@ class Build:
     name: str
     adapter: str
     python: str
-    """Minor version of Python that it needs, such as `3.11`."""
+    """Least minor version of Python that it needs, such as `3.11`; the fingerprint binds the one it got."""
     requests_per_second: dict[str, float]
     """Requests a second on one core, by the role of the arm; for estimates only."""
     unhashed: tuple[str, ...]
@@ -258,12 +258,18 @@ def _base_python(build: Build) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineFailed(f"cannot run {base}: {error}", next_step="set PREREG_PYTHON") from None
     version = done.stdout.decode("ascii", "replace").strip()
-    if version != build.python:
+    if _minor(version) < _minor(build.python):
         raise EngineFailed(
-            f"the build {build.name} needs Python {build.python}; {base} is {version or 'no Python'}",
+            f"{build.name} needs Python {build.python} or newer; {base} is {version or 'no Python'}",
             next_step=f"PREREG_PYTHON=/path/to/python{build.python} {_command(build)}",
         )
     return base
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    """`3.11` as (3, 11); (0,) for what is no version."""
+    parts = version.split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (0,)
 
 
 def _pip(base: str, build: Build) -> Sequence[str]:

@@ -35,7 +35,7 @@ def check_shard_set(
     for unit, index in stored:
         for kind in ("jsonl.gz", "meta.json"):
             if (unit, index, kind) not in on_disk:
-                raise EvidenceIncomplete(
+                raise VerificationFailed(
                     "the file is missing; ledger.jsonl holds its shard as stored",
                     where=f"records/{unit}/{index:05d}.{kind}",
                     next_step="git checkout -- records",

@@ -164,7 +164,7 @@ def read_trust(allowed_signers: Path, roles: Path) -> Trust:
         signers = parse_allowed_signers(read_once(allowed_signers), where=str(allowed_signers))
         known = parse_roles(read_once(roles), where=str(roles))
     except EvidenceIncomplete as error:
-        raise EvidenceIncomplete(error.what, where=error.where, next_step="prereg key trust") from None
+        raise EvidenceIncomplete(error.what, where=error.where, next_step=_TRUST) from None
     trust = Trust(signers=signers, roles=known, where=str(allowed_signers))
     _refuse_both(trust)
     return trust
@@ -218,7 +218,7 @@ def check_signer(
         raise Untrusted(f"the key {name} of {principal} {faults[0]}", where=where, next_step=_TRUST)
 
 
-_TRUST = "prereg key trust"
+_TRUST = "git checkout -- trust, or prereg key new"
 
 
 def _fault(signer: AllowedSigner, namespace: str, at: datetime) -> str | None:

@@ -228,7 +228,7 @@ def step_7_records(run: Run) -> tuple[int, str]:
         planned,
         invalid,
         run.tree.files,
-        complete=state(entries) in ("collected", "analysed", "audited"),
+        complete=any(e.type == "collection-ended" and e.body["complete"] for e in entries),
         orphans=run.lenient,
     )
     draws = 0

@@ -37,11 +37,6 @@ def _scalar(value: JsonScalar) -> tuple[str, JsonScalar]:
     return ("string", value) if isinstance(value, str) else ("number", value)
 
 
-def is_number(value: JsonScalar) -> bool:
-    """Whether a scalar is a JSON number; true and false are not."""
-    return not isinstance(value, str | bool)
-
-
 def breaks(outcome: Outcome, rule: Rule) -> bool:
     """Whether an outcome violates a rule; crashes and values violate nothing."""
     if not isinstance(outcome, Decoded):

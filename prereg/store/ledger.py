@@ -290,7 +290,9 @@ def _check_place(entries: Sequence[Entry], entry: Entry, prev: str, where: str) 
         raise LedgerFault("its time is before that of the line before", where=f"{where}#/time")
     if entry.type in ("analysis", "audit"):
         return
-    last = next((e for e in reversed(entries) if e.type not in ("analysis", "audit")), entries[0])
+    last = entries[-1]
+    if last.type in ("analysis", "audit"):
+        raise LedgerFault(f"{entry.type} after an {last.type}", where=f"{where}#/type")
     if last.type == "collection-ended" and last.body["complete"]:
         raise LedgerFault(f"{entry.type} after the collection was complete", where=f"{where}#/type")
     if entry.type != "collection-started" and last.type in ("sealed", "collection-ended"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prereg.codec.convert import read_authored, read_machine
 from prereg.codec.overlap import Overlap, Span, overlaps
-from prereg.errors import PreregError
+from prereg.errors import EvidenceIncomplete, PreregError
 from prereg.model.record import ShardMeta
 from prereg.model.study import SeedBlock, Seeds
 from prereg.store.files import read_once
@@ -48,6 +48,10 @@ def used(paths: StudyPaths) -> Iterator[Span]:
     """The seeds that the records of a study used, by its shards' metas, whatever its seeds.json says now."""
     if not paths.records.is_dir():
         return
+    for shard in sorted(paths.records.glob("*/*.jsonl.gz")):
+        meta_file = shard.with_name(shard.name.replace(".jsonl.gz", ".meta.json"))
+        if not meta_file.exists():
+            raise EvidenceIncomplete("has no meta: its seeds are unknown", where=str(shard))
     for file in sorted(paths.records.glob("*/*.meta.json")):
         meta = read_machine(read_once(file), "shard-meta", ShardMeta, where=str(file))
         first = int(meta.first_seed)

@@ -10,9 +10,10 @@ from study_fixture import fabricate_records, git, make_study, seal, signing_key
 
 from prereg.analyse import run
 from prereg.analyse.run import analyse_study, decisions_of, differences
+from prereg.audit.run import audit_study
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
-from prereg.errors import VerificationFailed, WrongState
+from prereg.errors import EvidenceIncomplete, VerificationFailed, WrongState
 from prereg.model.verdict import Decisions
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
@@ -89,10 +90,30 @@ def test_not_before_the_collection_is_complete(tmp_path: Path) -> None:
     with pytest.raises(WrongState, match="sealed"):
         analyse(paths)
     fabricate_records(paths, skip=[("main.fair.old", 1)])
-    with pytest.raises(WrongState, match="collecting") as refused:
+    with pytest.raises(EvidenceIncomplete, match="refuses a missing unit") as refused:
         analyse(paths)
     assert refused.value.next_step is not None and "prereg collect" in refused.value.next_step
+    assert refused.value.where == "records/main.fair.old/00001.jsonl.gz"
     assert not paths.decisions.exists()
+
+
+def test_not_while_a_collection_is_open(tmp_path: Path) -> None:
+    paths = make_study(tmp_path, missing="bound")
+    seal(paths)
+    fabricate_records(paths, skip=[("main.fair.old", 1)], end=False)
+    with pytest.raises(WrongState, match="a collection is open"):
+        analyse(paths)
+
+
+def test_a_missing_unit_is_bounded_where_the_protocol_says_so(tmp_path: Path) -> None:
+    paths = make_study(tmp_path, missing="bound")
+    seal(paths)
+    fabricate_records(paths, skip=[("main.fair.old", 1)])
+    decisions = analyse(paths)
+    assert {d.id: d.verdict for d in decisions.configurations}["fair"] == "INVALID"
+    assert verify_study(paths).state == "analysed"
+    run = audit_study(paths, key=signing_key(paths, "rex"), principal="rex@example.org")
+    assert run.result == "AGREES", run.text
 
 
 @pytest.mark.parametrize("who", ["rex", "col", "eve"])

@@ -68,7 +68,7 @@ def test_a_build_is_made_once() -> None:
     marker = built(load_build("plain"))
     assert marker is not None
     assert notes.texts[-1].endswith(marker.fingerprint)
-    assert marker.python.startswith("3.11")
+    assert marker.python.startswith(".".join(map(str, sys.version_info[:2])))
     stamp = (folder / MARKER).stat().st_mtime_ns
     notes.texts.clear()
     assert build_environment("plain", notes) == folder == environment_of("plain")

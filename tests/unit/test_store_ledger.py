@@ -173,7 +173,7 @@ ROWS = [
      ":4#/type", "after the collection was complete"),
     ("invalid after a complete end and an analysis",
      chain("sealed", "collection-started", "collection-ended", "analysis", "unit-invalid"),
-     ":5#/type", "after the collection was complete"),
+     ":5#/type", "unit-invalid after an analysis"),
     ("a shard outside a collection", chain("sealed", "shard-stored"), ":2#/type", "outside a collection"),
     ("not canonical", FULL.replace(b'"seq":3', b'"seq": 3'), ":3", "not in canonical form"),
     ("CRLF", FULL.replace(b"\n", b"\r\n"), ":1", "CRLF"),
