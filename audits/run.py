@@ -18,16 +18,12 @@ from audits.plan import Study, load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
 from audits.report import Outcome
+from audits.rules import load_schemas
 from audits.schema import Schema
 from audits.seal import MANIFEST, SIGNATURE, check_files, check_folder, check_manifest, check_signature
 from audits.seeds import check_seeds, find_others
 from audits.trust import Trust, load_trust
 
-SCHEMAS = (
-    "audit-report", "decisions", "events", "head", "ledger-entry", "manifest", "predicates", "predictions",
-    "protocol", "record", "repairs", "roles", "seeds", "shard-meta",
-)  # fmt: skip
-_SEALED_SCHEMAS = "code/schemas/v1"
 _EVIDENCE = ("seal/", "ledger.", "records/", "analysis/", "audit/")
 
 
@@ -104,25 +100,6 @@ class Audit:
                 state = "failed" if self.outcome.status(number) == "failed" else "was not checked"
                 raise Unavailable(f"needs step {number}, which {state}")
 
-    def _load_schemas(self) -> None:
-        beside = Path(__file__).resolve().parent.parent / "schemas" / "v1"
-        for name in SCHEMAS:
-            file = f"{name}.schema.json"
-            sealed = f"{_SEALED_SCHEMAS}/{file}"
-            try:
-                if beside.is_dir():
-                    self._schemas_from = "schemas beside the auditor"
-                    data = (beside / file).read_bytes()
-                else:
-                    self._schemas_from = f"schemas of the study's {_SEALED_SCHEMAS}"
-                    data = self._folder.read(sealed).data
-                self._schemas[name] = Schema(parse(data))
-            except OSError as error:
-                raise Fault(f"cannot be read: {error.strerror}", file=str(beside / file)) from None
-            except Fault as fault:
-                where = str(beside / file) if beside.is_dir() else sealed
-                raise fault.at(where) from None
-
     def _step_folder(self, found: Found) -> None:
         listed: set[str] | None = None
         if self._folder.has(MANIFEST):
@@ -134,7 +111,7 @@ class Audit:
         check_folder(self._folder, listed, found)
 
     def _step_manifest(self, found: Found) -> None:
-        self._load_schemas()
+        self._schemas, self._schemas_from = load_schemas(self._folder)
         manifest = check_manifest(self._folder, self._schemas["manifest"], found)
         self.outcome.study = manifest["study"]
         self.outcome.seal = self._folder.read(MANIFEST).digest
@@ -154,10 +131,6 @@ class Audit:
     def _step_study(self, found: Found) -> None:
         self._need(2, 4)
         assert self._manifest is not None
-        if self._schemas_from.endswith(_SEALED_SCHEMAS) and any(
-            "code/schemas/" in path for path in self._bad
-        ):
-            raise Unavailable("the study's own schemas are not the sealed ones (step 3)")
         study = load_study(self._folder, self._schemas, self._manifest, self._bad, found)
         found.notes.append(self._schemas_from)
         if not found.faults:

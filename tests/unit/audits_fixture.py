@@ -240,6 +240,7 @@ class Builder:
         self.write("code/harness/run.py", b"print()\n")
         (self.folder / "code/harness/run.py").chmod(0o755)
         shutil.copytree(ROOT / "schemas" / "v1", self.folder / "code" / "schemas" / "v1")
+        self.plan.edit("code", self.folder / "code")
         listed = []
         for path in sorted(self.folder.rglob("*")):
             if path.is_file():

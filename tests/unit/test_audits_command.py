@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from audits_fixture import ROOT, Builder, Plan, make_key
@@ -71,9 +72,25 @@ def test_a_study_that_changed_its_own_schemas(tmp_path: Path, study: Path) -> No
     done = start(auditor, str(tmp_path / "s"), *signers, "--without-history", "--json")
     steps = {step["number"]: step for step in json.loads(done.stdout)["steps"]}
     assert done.returncode == 1
-    assert steps[3]["status"] == "failed"
+    assert steps[2]["status"] == "failed"
+    assert "code/schemas/v1/seeds.schema.json" in steps[2]["detail"]
     assert steps[5]["status"] == "not-checked"
-    assert "schemas" in steps[5]["detail"]
+
+
+def test_a_study_sealed_with_laxer_schemas_of_its_own(tmp_path: Path, study: Path) -> None:
+    def edit(name: str, value: Any) -> Any:
+        if name == "code":
+            (value / "schemas/v1/protocol.schema.json").write_text("{}")
+        if name == "protocol.json":
+            value["note"] = "no schema of rules version 1 knows this"
+        return value
+
+    keys = study.parents[2] / "keys"
+    lax = Builder(tmp_path / "lax", keys, Plan(edit=edit)).build()
+    done = start(alone(tmp_path), str(lax), "--json")
+    steps = {step["number"]: step for step in json.loads(done.stdout)["steps"]}
+    assert done.returncode == 1, done.stdout
+    assert "code/schemas/v1/protocol.schema.json" in steps[2]["detail"]
 
 
 def test_json_is_the_canonical_report(tmp_path: Path, study: Path) -> None:
