@@ -44,11 +44,10 @@ def load_schemas(folder: Folder) -> tuple[dict[str, Schema], str]:
     for name, digest in _digests().items():
         file = f"{prefix}/{name}"
         try:
-            data = reader(file)
+            data = Path(file).read_bytes() if found else folder.read(file).data
             if sha256(data) != digest:
-                raise Fault(
-                    f"is not the schema of rules version {RULES}: its digest is not that of rules.json"
-                )
+                what = f"is not the schema of rules version {RULES}: rules.json has another digest for it"
+                raise Fault(what)
             schemas[name.removesuffix(".schema.json")] = Schema(parse(data))
         except OSError as error:
             raise Fault(f"cannot be read: {error.strerror}", file=file) from None
