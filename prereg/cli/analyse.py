@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, number, say, table, witness_draws
+
+if TYPE_CHECKING:
+    from prereg.model.verdict import Decision
 
 
 @app.command(epilog="Example: prereg analyse studies/mine --key ~/keys/ada")
@@ -20,22 +25,33 @@ def analyse(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json
     if as_json:
         emit(to_json(decisions))
         return
+    decoding = any(d.rule == "channel-S" for d in decisions.configurations)
+    columns = ("witnesses", "proposed") if decoding else ()
+
+    def cells(d: Decision) -> tuple[str, ...]:
+        draws = number(witness_draws((w.outcome, w.count) for w in d.witnesses))
+        return (draws, number(d.proposals)) if decoding else ()
+
     table(
         "Decisions",
-        ("configuration", "verdict", "because", "witnesses", "gap D", "on event", "proposed"),
+        ("configuration", "verdict", "because", *columns, "gap D", "on event", "crashed off / on"),
         [
             (
                 d.id,
                 d.verdict,
                 ", ".join(d.reasons),
-                number(witness_draws((w.outcome, w.count) for w in d.witnesses)),
+                *cells(d),
                 number(d.D),
                 None if d.D_event is None else ("not " if d.D_complement else "") + d.D_event,
-                number(d.proposals),
+                f"{number(d.crashes.off)} / {number(d.crashes.on)}",
             )
             for d in decisions.configurations
         ],
     )
+    for d in decisions.configurations:
+        for arm, crashed, draws in (("off", d.crashes.off, d.draws.off), ("on", d.crashes.on, d.draws.on)):
+            if crashed and draws and 2 * crashed > draws:
+                say(f"Most draws of {d.id} ({arm}) crashed: its verdict says nothing about anything else.")
     if decisions.predictions:
         table("Predictions", ("prediction", "status"), [(p.id, p.status) for p in decisions.predictions])
     say(f"Wrote {paths.decisions}. Next, by somebody else: prereg audit {folder} --key THEIR_KEY")

@@ -2,29 +2,88 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, StudyDir, emit, number, say, table
 from prereg.errors import UsageError
 
 if TYPE_CHECKING:
+    from prereg.collect.rehearse import Rehearsal
     from prereg.draft.lint import CheckReport
     from prereg.store.layout import StudyPaths
 
 
 @app.command(epilog="Example: prereg check studies/mine --json")
-def check(folder: StudyDir, as_json: AsJson = False) -> None:
-    """Schema, references, seeds, alpha, reachable verdicts, power and cost. Changes nothing."""
+def check(
+    folder: StudyDir,
+    rehearsal: Annotated[
+        bool,
+        typer.Option(help="Make one request an arm, on a seed nobody reserves, where the builds are made."),
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Schema, references, seeds, alpha, reachable verdicts, power, cost, a rehearsal. Changes nothing."""
+    from prereg.codec.convert import to_json
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
     report = run_check(paths)
+    tried = run_rehearsal(paths, report) if rehearsal and report.ok else ()
     if as_json:
-        emit(as_value(report))
+        ok = report.ok and not any(r.fatal for r in tried)
+        emit({**as_value(report), "ok": ok, "rehearsal": to_json(tried)})
     else:
         show(report)
+        show_rehearsal(tried)
     require_ok(report, str(folder))
+    require_rehearsed(tried, str(folder))
+    if not as_json:
+        say("The study may be sealed.")
+
+
+def run_rehearsal(paths: StudyPaths, report: CheckReport) -> Sequence[Rehearsal]:
+    """One request an arm, if every build of the study is made; else nothing, and a line that says so."""
+    from prereg.collect.rehearse import rehearse
+    from prereg.collect.runtime import built, load_build
+
+    assert report.study is not None
+    builds = sorted({c.build for c in report.study.protocol.configurations})
+    absent = [name for name in builds if built(load_build(name)) is None]
+    if absent:
+        say(f"No rehearsal: not built yet; prereg build {' '.join(absent)}")
+        return ()
+    return rehearse(paths, report.study)
+
+
+def show_rehearsal(tried: Sequence[Rehearsal]) -> None:
+    """The rehearsal for people."""
+    if not tried:
+        return
+    table(
+        "Rehearsal: one request an arm, outcomes not kept",
+        ("configuration", "arm", "draws", "crashed", "crash", "seconds"),
+        [(r.configuration, r.arm, r.rows, r.crashed, r.crash, f"{r.seconds:.2f}") for r in tried],
+    )
+    for r in tried:
+        if r.crashed:
+            say(f"{r.configuration}, {r.arm}: {r.crashed} of {r.rows} draws crashed ({r.crash}).")
+            if r.said:
+                say("  " + r.said.replace("\n", "\n  "))
+
+
+def require_rehearsed(tried: Sequence[Rehearsal], folder: str) -> None:
+    """Raise UsageError if a reference arm does nothing but crash."""
+    for r in tried:
+        if r.fatal:
+            raise UsageError(
+                f"every draw of {r.configuration} in the reference arm {r.arm} crashed ({r.crash})",
+                where=f"{folder}/protocol.json",
+                next_step=f"mend it, then prereg check {folder}",
+            )
 
 
 def run_check(paths: StudyPaths) -> CheckReport:
@@ -103,7 +162,8 @@ def show(report: CheckReport) -> None:
     total = report.core_seconds
     if total is not None and report.cost:
         say(f"About {_seconds(total)} s of one core in all.")
-    say("The study may be sealed." if report.ok else "The study may not be sealed yet.")
+    if not report.ok:
+        say("The study may not be sealed yet.")
 
 
 def _seconds(value: float | None) -> str:

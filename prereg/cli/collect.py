@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say, table
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, number, say, table
 
 
 @app.command(epilog="Example: prereg collect studies/mine --key ~/keys/ada --workers 2")
@@ -35,6 +35,7 @@ def collect(
                 "shards": {"planned": result.planned, "stored": result.stored},
                 "draws": result.draws,
                 "invalid": dict(result.invalid),
+                "crashes": dict(result.crashes),
                 "network": result.network,
                 "network_reason": result.network_reason,
                 "seconds": round(result.seconds, 3),
@@ -50,6 +51,12 @@ def collect(
         if result.network is not None:
             reason = f" ({result.network_reason})" if result.network_reason else ""
             say(f"The workers' network was {result.network}{reason}.")
+        if result.crashes:
+            table(
+                "Draws that crashed (a crash is an outcome, and is counted as one)",
+                ("unit", "crashed in this run"),
+                [(unit, number(count)) for unit, count in sorted(result.crashes.items())],
+            )
         if result.invalid:
             table("Lost units, INVALID", ("unit", "reason"), sorted(result.invalid.items()))
         again = f"prereg analyse {folder}" if result.complete else f"prereg collect {folder}"

@@ -9,7 +9,7 @@ from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 @app.command(epilog="Example: prereg seal studies/mine --key ~/keys/ada")
 def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: AsJson = False) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
-    from prereg.cli.check import require_ok, run_check, show
+    from prereg.cli.check import require_ok, require_rehearsed, run_check, run_rehearsal, show, show_rehearsal
     from prereg.cli.signing import actor
     from prereg.collect.environments import fingerprints
     from prereg.seal.build import seal_study
@@ -22,6 +22,10 @@ def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: A
     require_ok(report, str(folder))
     assert report.study is not None
     who = actor(paths, key, principal)
+    tried = run_rehearsal(paths, report)
+    if not as_json:
+        show_rehearsal(tried)
+    require_rehearsed(tried, str(folder))
     say("Taking the fingerprint of each environment.")
     environments = fingerprints(c.build for c in report.study.protocol.configurations)
     made = seal_study(paths, key=who.key, principal=who.principal, environments=environments)

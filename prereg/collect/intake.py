@@ -10,7 +10,7 @@ from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import outcome_from, to_json
 from prereg.collect.executors.base import Finished
 from prereg.errors import VerificationFailed
-from prereg.model.law import Outcome
+from prereg.model.law import Crashed, Outcome
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Network, Record, ShardMeta
 from prereg.model.seal import Entry
@@ -117,12 +117,16 @@ class Prepared:
     meta: bytes
     body: dict[str, Any]
     """Of its ledger entry."""
+    crashes: int
+    """Draws whose outcome is a crash."""
 
 
 def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
     """Check and encode a shard. Raises VerificationFailed for draws that are not what the plan asks for."""
     shard = finished.job.shard
-    encoded = encode_shard(records_of(shard, finished.replies, seal=binding.seal, drafter=drafter))
+    records = records_of(shard, finished.replies, seal=binding.seal, drafter=drafter)
+    crashes = sum(isinstance(record.outcome, Crashed) for record in records)
+    encoded = encode_shard(records)
     meta = dump_file(
         to_json(
             ShardMeta(
@@ -155,7 +159,7 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
         "meta_sha256": digest(meta),
         "draws": shard.draws,
     }
-    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body)
+    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body, crashes=crashes)
 
 
 def store(paths: StudyPaths, ledger: LedgerWriter, prepared: Prepared, actor: str) -> None:

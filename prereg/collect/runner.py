@@ -56,6 +56,8 @@ class CollectResult:
     """Draws that this run stored."""
     invalid: Mapping[str, str]
     """Units that are lost, each with its reason."""
+    crashes: Mapping[str, int]
+    """Draws of this run whose outcome is a crash, by unit."""
     network: Network | None
     """None if this run had nothing left to draw."""
     network_reason: str | None
@@ -136,6 +138,7 @@ class _Run:
     invalid: dict[str, str] = field(default_factory=dict)
     stored: set[tuple[str, int]] = field(default_factory=set)
     draws: int = 0
+    crashes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.invalid.update(self.verified.invalid)
@@ -256,6 +259,8 @@ class _Run:
         store(self.paths, self.ledger, prepared, self.principal)
         self.stored.add((unit.id, prepared.shard.index))
         self.draws += prepared.shard.draws
+        if prepared.crashes:
+            self.crashes[unit.id] = self.crashes.get(unit.id, 0) + prepared.crashes
 
     def _lose(self, unit: str, reason: str, progress: Progress) -> None:
         """Enter a unit as INVALID: what is left of it is not drawn."""
@@ -302,6 +307,7 @@ class _Run:
             stored=len(self.stored),
             draws=self.draws,
             invalid=dict(self.invalid),
+            crashes=dict(self.crashes),
             network=None if isolation is None else isolation.network,
             network_reason=None if isolation is None else isolation.reason,
             seconds=time.monotonic() - began,

@@ -227,6 +227,12 @@ class Worker:
         while self._stderr_size - len(self._stderr[0]) > _STDERR_KEPT:
             self._stderr_size -= len(self._stderr.popleft())
 
+    def said(self) -> str:
+        """What the worker and its children have written to stderr by now; its last lines."""
+        os.set_blocking(self._err, False)
+        self._read_stderr()
+        return self.stderr_tail()
+
     def stderr_tail(self, lines: int = 12) -> str:
         """The last lines that the worker wrote to stderr."""
         text = b"".join(self._stderr).decode("utf-8", "replace")

@@ -123,3 +123,30 @@ def test_a_key_that_trust_refuses_is_not_left_behind(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert not (tmp_path / "k").exists() and not (tmp_path / "k.pub").exists()
+
+
+CRASHING = {
+    "a command that fails": "import sys\nprint('no such thing', file=sys.stderr)\nsys.exit(3)\n",
+    "a command that prints something else": "print('hello')\n",
+    "a command that prints too little": "print('{\"value\": 1}')\n",
+}
+
+
+@pytest.mark.parametrize("name", CRASHING)
+def test_a_command_that_only_crashes_is_found_before_the_seal(name: str, tmp_path: Path) -> None:
+    fill = ["--title", "T", "--question", "Q", "--author", "A", "--principal", "a@example.org"]
+    study = tmp_path / "studies" / "x"
+    assert prereg("draft", str(study), "--template", "two-arm", *fill).returncode == 0
+    assert prereg("build", "plain").returncode == 0
+    done = prereg("check", str(study), "--json")
+    assert done.returncode == 0, done.stderr
+    tried = json.loads(done.stdout)["rehearsal"]
+    assert [(t["configuration"], t["arm"], t["crashed"]) for t in tried] == [
+        (c, a, 0) for c in ("pocock", "naive") for a in ("fixed", "peeking")
+    ]
+    (study / "experiment.py").write_text(CRASHING[name])
+    done = prereg("check", str(study))
+    assert done.returncode == 2, done.stderr
+    assert "every draw of pocock in the reference arm fixed crashed" in done.stderr
+    if "fails" in name:
+        assert "no such thing" in done.stderr

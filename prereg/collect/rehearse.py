@@ -1,0 +1,138 @@
+"""One request an arm before the seal, on a seed that nobody reserves: does the study run at all?
+
+The outcomes are looked at only for crashes and then forgotten; they are no data, and no value is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prereg.codec.overlap import Span, folded
+from prereg.collect.executors.base import opening_of
+from prereg.collect.network import isolation
+from prereg.collect.runtime import environment_of, interpreter
+from prereg.collect.staging import staged
+from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
+from prereg.errors import EngineFailed
+from prereg.model.study import Arm, Configuration, Study
+from prereg.store.files import read_with_mode
+from prereg.store.folder import walk
+from prereg.store.harness import sealed_code
+from prereg.store.layout import StudyPaths
+from prereg.store.seeds import repository_spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """How one request of one arm went."""
+
+    configuration: str
+    arm: str
+    role: str
+    rows: int
+    crashed: int
+    crash: str | None
+    """Name of the first crash."""
+    said: str
+    """The end of what the engine or command wrote to its standard error, if anything crashed."""
+    seconds: float
+
+    @property
+    def fatal(self) -> bool:
+        """A reference arm that only crashes leaves nothing to compare with."""
+        return self.role == "reference" and self.crashed == self.rows
+
+
+def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
+    """Make one request for every configuration and arm, from the files as they lie there now.
+
+    Raises WrongState if a build is not made, and EngineFailed if a worker is lost or refuses.
+    """
+    files: dict[str, bytes] = {}
+    executable = set()
+    for name in walk(paths).sealable():
+        files[name], mode = read_with_mode(paths.root / name)
+        if mode == "100755":
+            executable.add(name)
+    builds = {c.build for c in study.protocol.configurations}
+    environments = {name: environment_of(name) for name in sorted(builds)}
+    files |= {f"code/{name}": data for name, data in sealed_code(builds).items()}
+    seed = free_seed(repository_spans(paths.studies))
+    found: list[Rehearsal] = []
+    with staged(files, frozenset(executable)) as stage:
+        for build, environment in environments.items():
+            launch = Launch(
+                python=interpreter(environment),
+                code=stage.code,
+                scratch=stage.scratch / build,
+                isolation=isolation(),
+            )
+            found += _on_build(study, build, launch, stage.study, seed)
+    order = {c.id: i for i, c in enumerate(study.protocol.configurations)}
+    return sorted(found, key=lambda r: order[r.configuration])
+
+
+def free_seed(spans: list[Span]) -> int:
+    """The least seed whose low 32 bits no study reserves or has used."""
+    seed = 0
+    for first, end in sorted(piece for span in spans for piece in folded(span.first, span.end)):
+        if seed < first:
+            break
+        seed = max(seed, end)
+    return seed
+
+
+def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seed: int) -> list[Rehearsal]:
+    protocol = study.protocol
+    ceiling = float(protocol.ceilings.request_seconds)
+    found = []
+    current = build
+    try:
+        with Worker(launch) as worker:
+            for configuration in protocol.configurations:
+                if configuration.build != build:
+                    continue
+                current = configuration.id
+                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=str(cwd))
+                for arm in protocol.arms:
+                    found.append(_request(worker, study, configuration, arm, seed, ceiling))
+    except (WorkerLost, WorkerRefused, OSError) as error:
+        raise EngineFailed(
+            f"{current} cannot be run: {error}",
+            where=f"protocol.json#/configurations ({current})",
+            next_step="mend the configuration or its command, then prereg check",
+        ) from None
+    return found
+
+
+def _request(
+    worker: Worker, study: Study, configuration: Configuration, arm: Arm, seed: int, ceiling: float
+) -> Rehearsal:
+    rows = study.protocol.sampling[arm.id].rows
+    replies: list[Mapping[str, object]] = []
+    begun = time.monotonic()
+    worker.call(
+        "draws",
+        silence=ceiling,
+        streams={"request": replies.append},
+        arm={"id": arm.id, "role": arm.role, "speculation": arm.speculation},
+        seeds=[str(seed)],
+        rows=rows,
+    )
+    seconds = time.monotonic() - begun
+    draws = replies[0]["draws"] if replies else []
+    assert isinstance(draws, list)
+    crashes = [str(d["outcome"]["crash"]) for d in draws if "crash" in d["outcome"]]
+    return Rehearsal(
+        configuration=configuration.id,
+        arm=arm.id,
+        role=arm.role,
+        rows=rows,
+        crashed=len(crashes),
+        crash=crashes[0] if crashes else None,
+        said=worker.said() if crashes else "",
+        seconds=seconds,
+    )
