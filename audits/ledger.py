@@ -38,6 +38,10 @@ class Ledger:
     """The digest of each line, its newline included."""
     stored: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
     """The body of ``shard-stored`` by unit and shard."""
+    networks: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    """What the collections started before a shard was stored say of the network, by unit and shard."""
+    said: frozenset[str] = frozenset()
+    """What the collections started so far say of the network."""
     invalid: dict[str, str] = field(default_factory=dict)
     """The reason by unit, of every unit that is INVALID."""
     collecting: bool = False
@@ -144,6 +148,7 @@ def _misplaced(ledger: Ledger, kind: str, missing: str) -> str:
 
 def _started(ledger: Ledger, entry: Json, manifest: Json, place: str, found: Found) -> None:
     ledger.collecting, ledger.ended = True, False
+    ledger.said |= {entry["body"]["network"]}
     for build, digest in entry["body"]["environments"].items():
         if manifest["environments"].get(build) != digest:
             pointer = f"/body/environments/{build}"
@@ -156,6 +161,7 @@ def _stored(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> N
     if key in ledger.stored:
         found.fault(f"shard {key[1]} of {key[0]} was stored before", file=place, pointer="/body/shard")
     ledger.stored[key] = body
+    ledger.networks[key] = ledger.said
 
 
 def _invalid(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:

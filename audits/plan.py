@@ -158,6 +158,8 @@ def _check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> Non
         for name in c["predicates"]:
             if name not in study.predicates:
                 found.fault(f"{name!r} is not in predicates.json", file=file, pointer=f"{at}/predicates")
+        if c["predicates"] and protocol["decision"]["rule"] == "event-gap":
+            found.fault("event-gap has no predicate that binds", file=file, pointer=f"{at}/predicates")
         if c["adapter"] == "command" and c["command"] is None:
             found.fault("adapter `command` without a command", file=file, pointer=f"{at}/command")
     if set(protocol["stages"][0]["configurations"]) != ids:
@@ -186,6 +188,13 @@ def _check_events(study: Study, harness: str | None, found: Found) -> None:
         what = "is null without an oracle, and only then"
         found.fault(what, file=file, pointer="/harness_sha256")
     for name, law in study.events.items():
+        if law["reference"] is not None and not channel:
+            at = f"/configurations/{name}/reference"
+            found.fault("event-gap has no reference", file=file, pointer=at)
+        for i, event in enumerate(law["events"]):
+            if any("crash" in outcome for outcome in (event.get("outcome", ()), *event.get("outcomes", ()))):
+                at = f"/configurations/{name}/events/{i}"
+                found.fault(f"`{event['kind']}` must not name a crash", file=file, pointer=at)
         _unique((e["id"] for e in law["events"]), file, f"/configurations/{name}/events", found)
         if law["reference"] is not None:
             at = f"/configurations/{name}/reference"
@@ -209,7 +218,7 @@ def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
     blocks: dict[str, tuple[int, int]] = {}
     for i, block in enumerate(study.blocks):
         first, end, at = int(block["first"]), int(block["end"]), f"/blocks/{i}"
-        if first >= 2**64 or end >= 2**64:
+        if first >= 2**64 or end > 2**64:
             found.fault("a seed is not below 2^64", file="seeds.json", pointer=at)
         if end <= first:
             found.fault("an empty block", file="seeds.json", pointer=at)

@@ -98,8 +98,12 @@ class LineReader:
                     place = f"{file} line {at}"
                     raise self.explain(line, unit, shard, request, row, place)
                 if not unit.drafter and counters != _ZERO:
-                    what = "counters are not 0 where nothing drafts"
+                    what = "counters are not 0 where nothing proposes"
                     raise Fault(what, file=f"{file} line {at}", pointer="/counters")
+                for key in ("verifications", "accepted"):
+                    if sums[key] > sums["proposals"]:
+                        what = f"is {sums[key]}, more than the {sums['proposals']} proposals"
+                        raise Fault(what, file=f"{file} line {at}", pointer=f"/counters/{key}")
                 tally.outcomes[outcome] += 1
                 tally.proposals += sums["proposals"]
                 tally.verifications += sums["verifications"]
@@ -172,7 +176,8 @@ def check_records(
             continue
         tally = records.tallies.setdefault(name, Tally())
         try:
-            _check_shard(folder, unit, shard, body, schemas["shard-meta"], context, reader, tally)
+            networks = ledger.networks[name, shard]
+            _check_shard(folder, unit, shard, body, networks, schemas["shard-meta"], context, reader, tally)
         except Fault as fault:
             bad(name, fault)
     for name in sorted({*ledger.invalid} - {*study.units}):
@@ -187,6 +192,7 @@ def _check_shard(
     unit: Unit,
     shard: int,
     body: dict[str, Any],
+    networks: frozenset[str],
     schema: Schema,
     context: tuple[str, str, str],
     reader: LineReader,
@@ -200,6 +206,9 @@ def _check_shard(
     meta = folder.machine(meta_file, SMALL)
     schema.check(meta, meta_file)
     _check_meta(meta, unit, shard, context, meta_file)
+    if meta["network"] not in networks:
+        what = f"is {meta['network']!r}; no collection started before the shard was stored says so"
+        raise Fault(what, file=meta_file, pointer="/network")
     if body["draws"] != meta["draws"]:
         what = f"has {meta['draws']} draws, the ledger {body['draws']}"
         raise Fault(what, file=meta_file, pointer="/draws")

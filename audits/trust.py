@@ -44,21 +44,22 @@ def _moment(text: str) -> datetime:
 class Signer:
     """One line of ``allowed_signers``."""
 
-    principals: str
+    principals: tuple[str, ...]
     key: bytes
     namespaces: str | None = None
     after: datetime | None = None
     before: datetime | None = None
+    """The last second of the key's time: it is still valid in it, as it is for ``ssh-keygen``."""
     line: int = 0
 
     def allows(self, principal: str, key: bytes, namespace: str, at: datetime) -> bool:
         """Whether this line lets the principal sign with the key, there and then."""
         return (
             self.key == key
-            and _matches(principal, self.principals)
+            and principal in self.principals
             and (self.namespaces is None or _matches(namespace, self.namespaces))
             and (self.after is None or at >= self.after)
-            and (self.before is None or at < self.before)
+            and (self.before is None or at.replace(microsecond=0) <= self.before)
         )
 
 
@@ -83,7 +84,9 @@ def _signer(line: str, number: int) -> Signer:
     head = re.match(r'(?:"([^"]+)"|(\S+))\s+', line)
     if head is None:
         raise ValueError("no principals")
-    principals, rest = head.group(1) or head.group(2), line[head.end() :]
+    principals, rest = (head.group(1) or head.group(2)).split(","), line[head.end() :]
+    if any(not name or set(name) & set("*?!") for name in principals):
+        raise ValueError("principals are names, without patterns")
     namespaces: str | None = None
     after = before = None
     if rest.split(None, 1)[0] not in KEY_TYPES:
@@ -91,12 +94,15 @@ def _signer(line: str, number: int) -> Signer:
         if matched is None:
             raise ValueError("no key")
         options, rest = matched.group(1), rest[matched.end() :]
-        at = 0
+        at, seen = 0, set[str]()
         while at < len(options):
             option = _OPTION.match(options, at)
             if option is None or option.end() == at:
                 raise ValueError(f"options {options!r}")
             name, value, at = option.group(1).lower(), option.group(2), option.end()
+            if name in seen:
+                raise ValueError(f"option {name!r} is there twice")
+            seen.add(name)
             if name == "namespaces" and value:
                 namespaces = value
             elif name == "valid-after" and value:
@@ -105,6 +111,8 @@ def _signer(line: str, number: int) -> Signer:
                 before = _moment(value)
             else:
                 raise ValueError(f"option {name!r} is not supported")
+    if after is not None and before is not None and before <= after:
+        raise ValueError("valid-before is not after valid-after")
     kind, encoded, *_ = [*rest.split(None, 2), ""]
     if kind not in KEY_TYPES:
         raise ValueError(f"key type {kind!r} is not supported")
@@ -113,7 +121,7 @@ def _signer(line: str, number: int) -> Signer:
     if key[4 : 4 + length] != kind.encode():
         raise ValueError("the key is not of the type it is said to be")
     return Signer(
-        principals=principals, key=key, namespaces=namespaces, after=after, before=before, line=number
+        principals=tuple(principals), key=key, namespaces=namespaces, after=after, before=before, line=number
     )
 
 
@@ -155,7 +163,7 @@ class Trust:
             raise Fault(f"{both[0]} is both author and reviewer", file="roles.json", pointer="/roles")
         for key in {signer.key for signer in self.signers}:
             lists = [signer.principals for signer in self.signers if signer.key == key]
-            held = {n for n in authors | reviewers if any(_matches(n, one) for one in lists)}
+            held = (authors | reviewers) & {name for names in lists for name in names}
             if held & authors and held & reviewers:
                 names = " and ".join(sorted(held))
                 raise Fault(f"one key, {fingerprint(key)}, stands for {names}", file="allowed_signers")

@@ -117,6 +117,17 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
         ),
         5, "events.json",
     ),
+    "an event that is a crash": (
+        change("events.json", put("configurations", "probe", "events", 0, "outcome", to={"crash": "x"})),
+        5, "events.json#/configurations/probe/events/0",
+    ),
+    "a set with a crash in it": (
+        change(
+            "events.json",
+            put("configurations", "probe", "events", 9, "outcomes", 1, to={"crash": "RuntimeError"}),
+        ),
+        5, "events.json#/configurations/probe/events/9",
+    ),
     "no harness for an oracle": (change("events.json", put("harness_sha256", to=None)), 5, "/harness_sha256"),
     "a configuration without events": (
         change("events.json", drop("configurations", "probe")), 5, "events.json",
@@ -209,8 +220,15 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
     "a negative counter": (
         change("record", put("counters", "accepted", to=-1), FIFTH), 7, f"{RECORD}#/counters/accepted",
     ),
-    "proposals where nothing drafts": (
+    "proposals where nothing proposes": (
         change("record", put("counters", "proposals", to=1), OFF), 7, "00000.jsonl.gz line 1#/counters",
+    ),
+    "more accepted than proposed": (
+        change("record", put("counters", "accepted", to=4), FIFTH), 7, f"{RECORD}#/counters/accepted",
+    ),
+    "more verifications than proposals": (
+        change("record", put("counters", "verifications", to=4), FIFTH),
+        7, f"{RECORD}#/counters/verifications",
     ),
     "a line not canonical": (
         change("lines", lambda d: d.replace(b'{"accepted":0,', b'{ "accepted":0,', 1)), 7, "jsonl.gz line 1",
@@ -244,6 +262,9 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
         change("meta", put("environment", to=ZERO), second_meta), 7, f"{META}#/environment",
     ),
     "a meta's study": (change("meta", put("study", to="other"), second_meta), 7, f"{META}#/study"),
+    "a meta's network": (
+        change("meta", put("network", to="not-cut"), second_meta), 7, f"{META}#/network",
+    ),
     "a shard from before the seal": (
         change("meta", put("started", to="2026-11-29T09:59:59+00:00"), second_meta), 7, f"{META}#/started",
     ),
@@ -285,6 +306,61 @@ def test_what_the_author_made_wrong_is_named(tmp_path: Path, keys: Path, name: s
     assert step in found, found
     assert says in found[step], found
     assert all(number >= step or number == 1 for number in found), found
+
+
+def event_gap(edit: Callable[[str, Any], Any]) -> Plan:
+    """A study without an oracle, sealed."""
+    return Plan(
+        rule="event-gap", law=None, allowance=None, upto="sealed", edit=edit,
+        events=[{"id": "one", "kind": "value", "equals": 1}], predictions=[],
+    )  # fmt: skip
+
+
+GAPS: dict[str, tuple[Plan, str]] = {
+    "nothing wrong": (Plan(), ""),
+    "a reference": (
+        change("events.json", lambda v: v["configurations"]["probe"].update(
+            reference=[{"outcome": {"value": 1}, "p": 1.0}]) or v.update(harness_sha256="a" * 64)),
+        "events.json#/configurations/probe/reference",
+    ),
+    "a predicate that binds": (
+        change("protocol.json", put("configurations", 1, "predicates", to=["horizon"])),
+        "protocol.json#/configurations/1/predicates",
+    ),
+    "a harness": (change("events.json", put("harness_sha256", to="a" * 64)), "events.json#/harness_sha256"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_an_event_gap_has_no_oracle(tmp_path: Path, keys: Path, name: str) -> None:
+    plan, says = GAPS[name]
+    outcome = look(Builder(tmp_path / "r", keys, event_gap(plan.edit)).build())
+    assert list(failed(outcome)) == ([5] if says else [])
+    assert says in outcome.steps[5].detail()
+
+
+def test_the_last_seed_there_is(tmp_path: Path, keys: Path) -> None:
+    """`end` is no seed: it may be 2^64."""
+    study = Builder(tmp_path / "r", keys, Plan(first_seed=2**64 - 40)).build()
+    assert json.loads((study / "seeds.json").read_bytes())["blocks"][3]["end"] == str(2**64)
+    assert look(study).result == "AGREES"
+
+
+def test_a_shard_of_an_earlier_start_keeps_its_network(tmp_path: Path, keys: Path) -> None:
+    """The network was cut when the shard was drawn; the collection was started again before it was stored."""
+
+    class Twice(Builder):
+        def entry(self, kind: str, actor: str, body: Json) -> None:
+            super().entry(kind, actor, body)
+            if kind == "collection-started" and body["network"] == "cut":
+                body = body | {"network": "not-cut", "network_reason": "no namespaces"}
+                super().entry(kind, actor, body)
+
+    assert look(Twice(tmp_path / "r", keys, Plan()).build()).result == "AGREES"
+    later = change("collection-started body", put("network", to="not-cut"))
+    found = failed(look(Builder(tmp_path / "s", keys, later).build()))
+    assert list(found) == [7]
+    assert "records/main.control.off/00000.meta.json#/network" in found[7]
 
 
 CLAIMS: dict[str, tuple[Callable[[Any], Any], str]] = {
