@@ -17,7 +17,7 @@ from prereg.errors import EngineFailed, VerificationFailed, WrongState
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
 from prereg.seal.manifest import read_manifest
-from prereg.seal.trust import AUDIT, check_signer, load_trust
+from prereg.seal.trust import AUDIT, check_signer, load_trust, refuse_uncommitted
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths, auditor_root
 from prereg.store.ledger import append, head_of
@@ -106,6 +106,7 @@ def audit_study(
         at=datetime.now(UTC),
         where=str(paths.allowed_signers),
     )
+    refuse_uncommitted(paths)
     run = run_auditor(paths, without_history=without_history)
     if run.result not in ("AGREES", "DISAGREES"):
         return run

@@ -35,8 +35,9 @@ def diff(folder: StudyDir, as_json: AsJson = False) -> None:
                 "the study goes on with its sealed copy."
             )
     if found.files:
+        changed = f"{folder}/{found.files[0].path}"
         raise VerificationFailed(
             f"{len(found.files)} sealed file{'s' * (len(found.files) > 1)} changed",
-            where=f"{folder}/{found.files[0].path}",
-            next_step=f"git -C {folder} checkout -- .",
+            where=changed,
+            next_step=f"git checkout prereg/{folder.absolute().name}/sealed -- {changed}",
         )

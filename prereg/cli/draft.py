@@ -31,6 +31,8 @@ def draft(
 ) -> None:
     """Scaffold a new study."""
     from prereg.codec.study_files import BLANK
+    from prereg.draft.lint import A_BLANK
+    from prereg.draft.lint import blanks as blanks_in
     from prereg.draft.scaffold import Blanks, draft_study
     from prereg.store.seeds import repository_spans
 
@@ -38,10 +40,11 @@ def draft(
     studies = folder.absolute().parent
     taken = repository_spans(studies) if studies.is_dir() else []
     paths = draft_study(folder, template, blanks, taken)
-    open_blanks = paths.protocol.read_text().count(BLANK)
-    steps = (
-        [f"fill the {open_blanks} blanks marked {BLANK} in {folder}/protocol.json"] if open_blanks else []
-    ) + ([f"prereg events {folder}"] if not paths.events.exists() else [])
+    open_blanks = sum(f.what == A_BLANK for f in blanks_in({"protocol.json": paths.protocol.read_bytes()}))
+    fill = f"fill the {open_blanks} blanks ({BLANK}…, and the principal) in {folder}/protocol.json"
+    steps = ([fill] if open_blanks else []) + (
+        [f"prereg events {folder}"] if not paths.events.exists() else []
+    )
     steps.append(f"prereg check {folder}")
     if as_json:
         emit({"study": paths.name, "template": template, "folder": str(folder), "next": steps})

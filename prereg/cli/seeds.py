@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, emit, say, table
-from prereg.errors import UsageError, VerificationFailed
+from prereg.cli.output import AsJson, StudyDir, emit, say, table
+from prereg.errors import UsageError, VerificationFailed, WrongState
 
 seeds_app = typer.Typer(help="Seed blocks across every study.", no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(seeds_app, name="seeds")
@@ -42,3 +42,30 @@ def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> 
     if not as_json:
         say(f"No seed is reserved or used twice among {len(names)} studies ({', '.join(names) or 'none'}).")
         say("Disjoint seeds are not independent streams; they only are not the same ones.")
+
+
+@seeds_app.command("plan", epilog="Example: prereg seeds plan studies/mine")
+def plan_seeds(folder: StudyDir, as_json: AsJson = False) -> None:
+    """Write seeds.json anew for the protocol as it stands, above every seed of the repository."""
+    import json
+
+    from prereg.codec.convert import read_authored
+    from prereg.draft.scaffold import first_free
+    from prereg.draft.scaffold import plan_seeds as plan
+    from prereg.model.study import Protocol
+    from prereg.store.files import read_once, write_whole
+    from prereg.store.layout import study_paths
+    from prereg.store.seeds import repository_spans
+
+    paths = study_paths(folder)
+    if paths.ledger.exists():
+        what = "the study is sealed: its seeds stay"
+        raise WrongState(what, where=str(folder), next_step=f"prereg status {folder}")
+    protocol = read_authored(read_once(paths.protocol), "protocol", Protocol, where="protocol.json")
+    value = plan(protocol, first_free(repository_spans(paths.studies, without=paths.name)))
+    write_whole(paths.root / "seeds.json", (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    blocks = value["blocks"]
+    if as_json:
+        emit({"study": paths.name, "blocks": blocks})
+        return
+    say(f"Wrote {len(blocks)} blocks, seeds {blocks[0]['first']} to {blocks[-1]['end']}.")

@@ -109,12 +109,14 @@ def _seed_problems(study: Study) -> Iterable[UsageError]:
     purposes = {s.id: s.purpose for s in p.stages}
     for i, b in enumerate(study.seeds.blocks):
         if b.unit not in units:
-            yield _bad(f"there is no unit {b.unit!r}", f"{f}/{i}/unit")
+            what = f"there is no unit {b.unit!r}; there are {', '.join(units)}"
+            yield UsageError(what, where=f"{f}/{i}/unit", next_step="prereg seeds plan DIR")
             continue
         unit = units[b.unit]
         need = p.sampling[unit.arm].requests if unit.arm in p.sampling else 0
         if b.stop - b.start != need:
-            yield _bad(f"holds {b.stop - b.start} seeds; {b.unit} needs {need}", f"{f}/{i}")
+            what = f"holds {b.stop - b.start} seeds; {b.unit} needs {need}"
+            yield UsageError(what, where=f"{f}/{i}", next_step="prereg seeds plan DIR")
         if b.stop > 2**64:
             yield _bad("ends past 2^64", f"{f}/{i}/end")
         if b.role != purposes[unit.stage]:

@@ -19,6 +19,8 @@ from prereg.store.seeds import repository_spans, span_of
 
 Severity = Literal["error", "warning"]
 
+A_BLANK = "a blank to fill"
+
 FILLED_PRINCIPAL = "fill-principal"
 """What the templates have where the author's principal belongs."""
 
@@ -124,7 +126,7 @@ def blanks(files: Mapping[str, bytes]) -> list[Finding]:
                 out.append(
                     Finding(
                         severity="error",
-                        what="a blank to fill",
+                        what=A_BLANK,
                         where=f"{name}:{number}",
                         next_step=line.strip(),
                     )

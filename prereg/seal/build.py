@@ -206,7 +206,8 @@ def _write_and_commit(
             path.chmod(0o644)
         _remove_empty_folders(paths)
         return repo.commit(
-            sorted({*sealed, *made}),
+            # With the trust files, so that whoever clones this can check the signature.
+            sorted({*sealed, *made, paths.allowed_signers, paths.roles}),
             f"Seal study {manifest.study}",
             trailers(manifest.study, seal, head),
             principal=principal,

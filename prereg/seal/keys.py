@@ -89,17 +89,17 @@ def load_key(path: Path) -> SigningKey:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
     if not stat.S_ISREG(mode):
         raise UsageError("is not a regular file", where=str(path))
-    if mode & 0o077:
-        raise UsageError(
-            f"has mode {stat.S_IMODE(mode):04o}: others can read the key",
-            where=str(path),
-            next_step=f"chmod 600 {path}",
-        )
     if data.startswith((b"ssh-", b"ecdsa-", b"sk-")):
         raise UsageError(
             "is a public key; signing needs the private one",
             where=str(path),
             next_step=f"use {str(path).removesuffix('.pub')}",
+        )
+    if mode & 0o077:
+        raise UsageError(
+            f"has mode {stat.S_IMODE(mode):04o}: others can read the key",
+            where=str(path),
+            next_step=f"chmod 600 {path}",
         )
     try:
         private = load_ssh_private_key(data, password=None)

@@ -12,11 +12,12 @@ from typing import cast, get_args
 
 from prereg.codec.canonical import loads
 from prereg.codec.schema import AuthoredFileInvalid, validate
-from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed
+from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Role
 from prereg.seal import sshsig
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
+from prereg.store.repo import Repo
 
 AUTHOR: tuple[Role, ...] = ("author",)
 SEAL = "prereg-seal"
@@ -183,6 +184,19 @@ def _refuse_both(trust: Trust) -> None:
         if {"author", "reviewer"} <= held:
             raise Untrusted(
                 f"the key {sshsig.fingerprint(key)} is both an author's and a reviewer's", where=trust.where
+            )
+
+
+def refuse_uncommitted(paths: StudyPaths) -> None:
+    """Raise WrongState unless the trust files of HEAD are those on disk: a clone must be able to check us."""
+    repo = Repo.find(paths.root)
+    head = repo.head()
+    for file in (paths.allowed_signers, paths.roles):
+        if head is None or repo.blob_at(head, file) != read_once(file):
+            raise WrongState(
+                "is not committed as it stands: nobody else could check the signature",
+                where=str(file),
+                next_step="git add trust && git commit -m 'Who may sign'",
             )
 
 
