@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 import prereg
 from prereg.cli import output
-from prereg.errors import PreregError, UsageError
+from prereg.errors import EvidenceIncomplete, PreregError, UsageError
 
 app = typer.Typer(
     name="prereg",
@@ -58,6 +58,11 @@ def run() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(0)
+    except OSError as error:
+        # Permissions, a full disk, a name that is too long: the machine's word, not a bug of ours.
+        where = None if error.filename is None else str(error.filename)
+        _say(EvidenceIncomplete(f"the system refuses: {error.strerror or error}", where=where))
+        sys.exit(EvidenceIncomplete.exit_code)
     except Exception:  # noqa: BLE001 - the last line of defence: exit code 70 means a bug, and says so
         traceback.print_exc()
         _line("This is a bug in prereg. Please report it with the lines above.")

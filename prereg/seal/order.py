@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from prereg.errors import VerificationFailed
+import itertools
+from collections.abc import Sequence
+
+from prereg.errors import PreregError, VerificationFailed
+from prereg.model.seal import Entry
+from prereg.seal.head import check_head
+from prereg.seal.trust import Trust
 from prereg.store.layout import StudyPaths
 from prereg.store.repo import Repo
 
@@ -44,6 +50,49 @@ def check_order(paths: StudyPaths, *, manifest: bytes, ledger: bytes) -> tuple[i
                 next_step=f"git diff {commit[:12]} -- {paths.ledger}",
             )
     return looked, sealed
+
+
+def check_handovers(
+    paths: StudyPaths,
+    *,
+    sealed: str,
+    study: str,
+    entries: Sequence[Entry],
+    lines: Sequence[str],
+    trust: Trust,
+) -> int:
+    """Check every committed head since the seal, and that each hand-over between actors was signed.
+
+    The present head is signed by the last actor only. What an earlier actor entered is bound to their key by
+    the head that they committed: without one, the next actor could have written both parts. Returns how many
+    heads were checked. Raises VerificationFailed, naming the commit or the entry.
+    """
+    repo = Repo.find(paths.root)
+    after = repo.descendants(sealed) | {sealed}
+    signed: set[int] = set()
+    commits = [c for c in repo.commits_touching(paths.head) if c in after]
+    for commit in commits:
+        data, signature = repo.blob_at(commit, paths.head), repo.blob_at(commit, paths.head_signature)
+        if data is None or signature is None:
+            raise VerificationFailed(f"commit {commit[:12]} has no signed head", where="ledger.head.json")
+        try:
+            signed.add(
+                check_head(
+                    data, signature, study=study, entries=entries, lines=lines, trust=trust, behind=True
+                )
+            )
+        except PreregError as error:
+            raise VerificationFailed(
+                f"in commit {commit[:12]}: {error.what}", where=error.where or "ledger.head.json"
+            ) from None
+    for one, two in itertools.pairwise(entries):
+        if one.actor != two.actor and one.seq not in signed:
+            raise VerificationFailed(
+                f"entry {one.seq} is {one.actor}'s and entry {two.seq} {two.actor}'s, but no commit holds a "
+                f"head of entry {one.seq} signed by {one.actor}",
+                where=f"ledger.jsonl:{one.seq}",
+            )
+    return len(commits)
 
 
 def seal_commit(repo: Repo, paths: StudyPaths, manifest: bytes) -> str | None:

@@ -17,7 +17,7 @@ from prereg.seal.bodies import check_bodies
 from prereg.seal.evidence import authenticated_shard, check_shard_set
 from prereg.seal.head import check_head
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
-from prereg.seal.order import check_order
+from prereg.seal.order import check_handovers, check_order
 from prereg.seal.results import check_audit, check_decisions
 from prereg.seal.trust import AUTHOR, SEAL, check_signer, load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
@@ -249,9 +249,17 @@ def step_8_decisions(run: Run) -> tuple[int, str]:
 
 
 def step_9_order(run: Run) -> tuple[int, str]:
-    """By git: the seal came first, the records after it, and the ledger only grew."""
+    """By git: the seal came first, records after it, the ledger only grew, each hand-over is signed."""
     looked, commit = check_order(run.paths, manifest=run.manifest_bytes, ledger=run.ledger)
-    return looked, f"sealed by commit {commit}"
+    heads = check_handovers(
+        run.paths,
+        sealed=commit,
+        study=run.manifest.study,
+        entries=run.entries,
+        lines=line_digests(run.ledger),
+        trust=run.trust,
+    )
+    return looked + heads, f"sealed by commit {commit}; {heads} signed heads"
 
 
 STEPS: tuple[tuple[int, str, Callable[[Run], tuple[int, str]]], ...] = (

@@ -32,10 +32,11 @@ def read_with_mode(path: Path, *, limit: int = MAX_FILE) -> tuple[bytes, str]:
         raise VerificationFailed(
             f"cannot be opened as a plain file: {error.strerror}", where=str(path)
         ) from None
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        os.close(fd)
+        raise VerificationFailed("is not a regular file", where=str(path))
     with os.fdopen(fd, "rb") as handle:
-        info = os.fstat(handle.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            raise VerificationFailed("is not a regular file", where=str(path))
         if info.st_nlink > 1:
             raise VerificationFailed("is a hard link: another name can change it", where=str(path))
         if info.st_size > limit:

@@ -31,8 +31,16 @@ _SAFE = (
     "tag.gpgSign=false",
     "gc.auto=0",
     "log.showSignature=false",
+    # A repository that was handed over can name programs as transports; nothing here needs any transport.
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "protocol.file.allow=never",
 )
-_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"} | {
+    # The setting of the repository itself would win over `protocol.allow`; this list, empty, wins over all.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+}
 _ENVIRON_LOCK = threading.RLock()
 _ATTEMPTS = 20
 """Tries to get git's own index or reference lock before giving up."""
@@ -83,7 +91,10 @@ class Repo:
                 f"git config --global --add safe.directory {folder}" if "dubious" in reason else "git init"
             )
             raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step=remedy)
-        top, own, common = raw.text.splitlines()
+        lines = raw.text.split("\n")
+        if len(lines) != 4:
+            raise WrongState("its path holds a line break; git cannot name it", where=repr(str(path)))
+        top, own, common = lines[:3]
         return Repo(
             top=Path(top),
             git_folder=Path(own),
@@ -126,6 +137,15 @@ class Repo:
                 "is a shallow clone: it cannot prove an order of commits",
                 where=str(self.top),
                 next_step="git fetch --unshallow",
+            )
+        partial = _run(
+            self._git, ["config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"]
+        )
+        if partial.text.strip():
+            raise WrongState(
+                "is a partial clone: parts of its history are elsewhere",
+                where=str(self.top),
+                next_step="git fetch --refetch, and clone without --filter",
             )
         grafts = self.common_folder / "info" / "grafts"
         if grafts.exists() and grafts.read_bytes().strip():
