@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import site
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -42,8 +43,8 @@ def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
     Returns `{"python", "implementation", "machine", "distributions": {name: {"version", "files"}},
     "unowned"}`. `files` is the SHA-256 of the sorted lines `path sha256\\n`, with the word `missing` for a
     listed file that is not there; `unowned` lists `path sha256` for each file in a site folder that no
-    distribution claims. Byte code caches are left out everywhere: they differ from one installation to the
-    next.
+    distribution claims. Byte code caches (`__pycache__`) are left out: they differ from one installation to
+    the next. `executable` is the digest of the interpreter that the environment's `python` leads to.
     """
     if folders is None:
         folders = sorted(
@@ -67,9 +68,18 @@ def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "machine": platform.machine(),
+        "executable": _executable(),
         "distributions": distributions,
         "unowned": sorted(unowned),
     }
+
+
+def _executable() -> str:
+    """SHA-256 of the program behind this environment's `bin/python`, through links."""
+    # By the prefix and not by sys.executable: a wrapper in its place would name the real one there.
+    place = Path(sys.prefix, "bin", "python")
+    with (place if place.exists() else Path(sys.executable)).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def digest(detail: dict[str, Any]) -> str:
@@ -111,7 +121,8 @@ def _inside(folder: Path, path: str) -> str:
 
 
 def _is_cache(path: str) -> bool:
-    return path.endswith(".pyc") or "__pycache__" in path.split("/")
+    # Byte code in a cache folder stands for a source; elsewhere it is imported in the place of one.
+    return "__pycache__" in path.split("/")
 
 
 def _is_note(path: str) -> bool:

@@ -84,6 +84,7 @@ def test_two_environments_of_one_lock_at_different_places(pristine: Path, tmp_pa
     assert one["digest"] == fingerprint.digest(one["detail"])
     detail = one["detail"]
     assert detail["python"] == sys.version.split()[0]
+    assert detail["executable"] == hashlib.sha256(Path(sys.executable).resolve().read_bytes()).hexdigest()
     assert {"pip", "tiny-thing"} <= detail["distributions"].keys()
     assert detail["distributions"]["tiny-thing"]["version"] == "1.0"
     # pip's own scripts name the environment, and that pip runs leaves byte code behind: neither counts.
@@ -109,6 +110,10 @@ def add_to_a_package(site: Path) -> None:
     (site / "tiny" / "extra.py").write_text("")
 
 
+def add_bytecode_without_a_source(site: Path) -> None:
+    (site / "sitecustomize.pyc").write_bytes(b"imported at every start")
+
+
 def add_link(site: Path) -> None:
     (site / "linked").symlink_to(site / "tiny")
 
@@ -122,7 +127,9 @@ def forget(site: Path) -> None:
     (site / "Tiny_Thing-1.0.dist-info" / "RECORD").unlink()
 
 
-@pytest.mark.parametrize("change", [flip, delete, add, add_to_a_package, add_link, rename, forget])
+@pytest.mark.parametrize(
+    "change", [flip, delete, add, add_to_a_package, add_bytecode_without_a_source, add_link, rename, forget]
+)
 def test_any_change_gives_another_digest(site: Path, change: Callable[[Path], None]) -> None:
     before = fingerprint.describe([site])
     assert fingerprint.digest(before) == fingerprint.digest(fingerprint.describe([site]))
@@ -176,3 +183,16 @@ def test_a_second_site_folder_is_kept_apart(site: Path, tmp_path: Path) -> None:
     detail = fingerprint.describe([site, second])
     assert {"tiny-thing", "tiny-thing#1"} <= detail["distributions"].keys()
     assert [line.split("#")[1] for line in detail["unowned"]] == ["1"]
+
+
+def test_another_interpreter_in_the_place_of_python_is_seen(tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=False, symlinks=True)
+    before = take(environment)
+    python = environment / "bin" / "python"
+    real = python.resolve()
+    python.unlink()
+    (environment / "bin" / "python.real").symlink_to(real)
+    python.write_text(f'#!/bin/sh\nexec {environment}/bin/python.real "$@"\n')
+    python.chmod(0o755)
+    assert take(environment)["digest"] != before["digest"]
