@@ -59,6 +59,8 @@ def collect(
             )
         if result.invalid:
             table("Lost units, INVALID", ("unit", "reason"), sorted(result.invalid.items()))
+        if not result.complete:
+            say("Interrupted. What is stored stays; shards that were not finished will be drawn whole.")
         again = f"prereg analyse {folder}" if result.complete else f"prereg collect {folder}"
         say(f"Next: {again} --key {key}")
     raise typer.Exit(result.exit_code)

@@ -24,6 +24,8 @@ from prereg.store.layout import harness_root
 MARKER = "built.json"
 _ROLES = {"off": "reference", "on": "test"}
 _TAIL = 25
+_TOLD = ("Collecting ", "Downloading ", "Installing ", "Successfully ")
+"""Beginnings of the installer's lines that show how far it is; the rest is shown only when it fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +306,8 @@ def _run(argv: Sequence[str], build: Build, progress: Progress) -> None:
                 line = raw.decode("utf-8", "replace").rstrip()
                 if line:
                     tail.append(line)
-                    progress.note(f"  {line}")
+                    if line.startswith(_TOLD):
+                        progress.note(f"  {line[:110]}")
     except OSError as error:
         raise _failed(build, str(error), tail) from None
     if process.returncode != 0:
