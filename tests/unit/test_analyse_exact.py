@@ -1,0 +1,100 @@
+"""The exact channel's verdict from leaves alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from prereg.analyse.exact import TOLERANCE, decide_exactly, departing_paths, law_of, refusals
+from prereg.model.law import Decoded, LengthEvent, MaxTokens, Predicate
+from prereg.model.tree import Tree, TreeLeaf
+
+HORIZON = Predicate(id="horizon", statement="", source="", rule=MaxTokens(n=1))
+EVENTS = (LengthEvent(id="length-1", equals=1), LengthEvent(id="length-2", equals=2))
+
+
+def leaf(tokens: tuple[int, ...], *p: float, proposals: int = 1) -> TreeLeaf:
+    outcome = Decoded(tokens=tokens, finish=None)
+    return TreeLeaf(choices=tokens, p=p, outcome=outcome, proposals=proposals, accepted=0)
+
+
+def tree(*leaves: TreeLeaf, unexplored: float = 0.0, **checks: bool) -> Tree:
+    admission: dict[str, Any] = {name: {"ok": ok} for name, ok in checks.items()}
+    return Tree(leaves=leaves, runs=len(leaves), unexplored=unexplored, admission=admission, seconds=0.0)
+
+
+OFF = tree(leaf((0,), 0.5), leaf((1,), 0.5))
+
+ROWS = {
+    "equal": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5)), "EQUAL_WITHIN_TOLERANCE"),
+    "equal by other paths": (
+        OFF,
+        tree(leaf((0,), 0.25), leaf((0,), 0.5, 0.5), leaf((1,), 0.5)),
+        "EQUAL_WITHIN_TOLERANCE",
+    ),
+    "departs": (OFF, tree(leaf((0,), 0.6), leaf((1,), 0.4)), "DEPARTS"),
+    "an outcome of its own": (OFF, tree(leaf((0,), 0.5), leaf((1, 1), 0.5)), "DEPARTS"),
+    "within the tolerance": (
+        OFF,
+        tree(leaf((0,), 0.5 + TOLERANCE / 2), leaf((1,), 0.5 - TOLERANCE / 2)),
+        "EQUAL_WITHIN_TOLERANCE",
+    ),
+    "nothing proposed": (
+        OFF,
+        tree(leaf((0,), 0.6, proposals=0), leaf((1,), 0.4, proposals=0)),
+        "INCONCLUSIVE",
+    ),
+    "too little explored to say": (OFF, tree(leaf((0,), 0.5), unexplored=0.5), "INCONCLUSIVE"),
+    "enough explored to say": (OFF, tree(leaf((0,), 0.9), unexplored=0.1), "DEPARTS"),
+    "weights that do not sum to 1": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.4)), "VOID"),
+    "a check that failed": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5), replay=False), "VOID"),
+    "nothing finished": (OFF, tree(unexplored=1.0), "INCONCLUSIVE"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_verdict(name: str) -> None:
+    off, on, verdict = ROWS[name]
+    found = decide_exactly(off, on, events=EVENTS, predicates=[HORIZON])
+    assert found.verdict == verdict, found.reason
+
+
+def test_witness_mass_and_the_largest_event() -> None:
+    on = tree(leaf((0,), 0.5), leaf((1, 1), 0.3), leaf((1, 0), 0.2))
+    found = decide_exactly(OFF, on, events=EVENTS, predicates=[HORIZON])
+    assert found.witness_mass == pytest.approx(0.5)
+    assert (found.event, found.event_gap) == ("length-1", pytest.approx(-0.5))
+    assert found.tv_lower == found.tv_upper == pytest.approx(0.5)
+    assert departing_paths(OFF, on) == [(1, 1), (1, 0)]
+
+
+def test_a_dropped_leaf_is_refused() -> None:
+    assert refusals(tree(leaf((0,), 0.5))) == ["weights"]
+    assert refusals(OFF) == []
+
+
+def test_the_interval_holds_whatever_is_unexplored() -> None:
+    """Brute force: complete both laws at random; the true distance stays inside."""
+    rng = random.Random(1)
+    for _ in range(200):
+        laws = []
+        for _arm in range(2):
+            weights = [rng.random() ** 3 for _ in range(4)]
+            total = sum(weights)
+            laws.append([w / total for w in weights])
+        truth = 0.5 * sum(abs(a - b) for a, b in zip(*laws, strict=True))
+        trees = []
+        for law in laws:
+            kept = [(i, p) for i, p in enumerate(law) if rng.random() < 0.7]
+            rest = 1.0 - math.fsum(p for _, p in kept)
+            trees.append(tree(*(leaf((i,), p) for i, p in kept), unexplored=max(0.0, rest)))
+        found = decide_exactly(trees[0], trees[1], events=(), predicates=())
+        assert found.tv_lower - 1e-12 <= truth <= found.tv_upper + 1e-12
+
+
+def test_a_law_sums_over_paths() -> None:
+    law = law_of(tree(leaf((0,), 0.5, 0.5), leaf((0,), 0.25), leaf((1,), 0.5)))
+    assert law[Decoded(tokens=(0,), finish=None)] == 0.5
