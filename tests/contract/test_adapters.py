@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ import pytest
 from harness.bench import FEATURES, MODEL, PROMPT, configuration
 from harness.session import Session
 from harness.wire import JobError
+from tests.engines.hf_environment import hf_python
 
 OFF = {"id": "off", "role": "reference", "speculation": False}
 ON = {"id": "on", "role": "test", "speculation": True}
@@ -43,17 +43,6 @@ class Case:
     rows: dict[str, int]
     """Rows a request can have, by arm."""
     law: bool
-
-
-def hf_python() -> str:
-    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
-    given = os.environ.get("PREREG_HF_PYTHON")
-    if not given:
-        from prereg.collect.runtime import environment_of, interpreter
-
-        given = str(interpreter(environment_of("hf-5.17.0")))
-    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
-    return given
 
 
 def command_case(folder: Path) -> Case:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from harness.oracle.naive import canonical
 from harness.session import Session
 from harness.wire import JobError
 from prereg.stats.exact import lower, upper
+from tests.engines.hf_environment import hf_python
 
 pytestmark = pytest.mark.engines
 
@@ -48,17 +47,6 @@ class Walked:
         for leaf in self.leaves:
             found.setdefault(canonical(leaf["outcome"]), []).append(leaf["weight"])
         return {key: math.fsum(weights) for key, weights in found.items()}
-
-
-def hf_python() -> str:
-    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
-    given = os.environ.get("PREREG_HF_PYTHON")
-    if not given:
-        from prereg.collect.runtime import environment_of, interpreter
-
-        given = str(interpreter(environment_of("hf-5.17.0")))
-    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
-    return given
 
 
 @pytest.fixture(scope="module")

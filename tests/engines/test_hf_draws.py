@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from harness.bench import FEATURES, MODEL, PROMPT, configuration
 from harness.session import ROOT, Session
 from harness.wire import JobError
+from tests.engines.hf_environment import hf_python
 
 pytestmark = pytest.mark.engines
 
@@ -63,17 +62,6 @@ for name, features in job["features"].items():
         result[f"{name} {arm} {rows}"] = drawn
 print(json.dumps({"digest": digest, "result": result}))
 """
-
-
-def hf_python() -> str:
-    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
-    given = os.environ.get("PREREG_HF_PYTHON")
-    if not given:
-        from prereg.collect.runtime import environment_of, interpreter
-
-        given = str(interpreter(environment_of("hf-5.17.0")))
-    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
-    return given
 
 
 @pytest.fixture(scope="module")

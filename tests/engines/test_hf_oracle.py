@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from scipy.stats import beta
 from harness.bench import FEATURES, MODEL, PROMPT, configuration
 from harness.session import Session
 from harness.wire import JobError
+from tests.engines.hf_environment import hf_python
 
 pytestmark = pytest.mark.engines
 
@@ -28,17 +27,6 @@ CASES = FEATURES | {
 }
 LEVEL = 1e-7
 """Of each two-sided interval. The seeds are fixed, so a failure is a fault and not bad luck."""
-
-
-def hf_python() -> str:
-    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
-    given = os.environ.get("PREREG_HF_PYTHON")
-    if not given:
-        from prereg.collect.runtime import environment_of, interpreter
-
-        given = str(interpreter(environment_of("hf-5.17.0")))
-    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
-    return given
 
 
 @pytest.fixture(scope="module")

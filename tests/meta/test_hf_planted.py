@@ -12,7 +12,6 @@ import math
 import os
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from harness.bench import configuration
 from harness.oracle.naive import canonical
 from harness.session import Session
 from harness.wire import UNSUPPORTED, JobError
+from tests.engines.hf_environment import hf_python
 
 pytestmark = pytest.mark.engines
 
@@ -163,17 +163,6 @@ utils.GenerationMixin._get_logits_processor = _get_logits_processor
 def seeds(drafter: str) -> range:
     """The models to try."""
     return range(MODELS if drafter == "lookup" else -(-MODELS // 2))
-
-
-def hf_python() -> str:
-    """The interpreter of an hf-5.17.0 environment, from PREREG_HF_PYTHON or the built one."""
-    given = os.environ.get("PREREG_HF_PYTHON")
-    if not given:
-        from prereg.collect.runtime import environment_of, interpreter
-
-        given = str(interpreter(environment_of("hf-5.17.0")))
-    assert Path(given).exists(), f"PREREG_HF_PYTHON is {given}, which does not exist"
-    return given
 
 
 def start(
