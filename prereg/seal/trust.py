@@ -31,8 +31,15 @@ NAMESPACES: dict[Role, tuple[str, ...]] = {
 """What each role has to sign."""
 
 _PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}")
-_TIME = re.compile(r"\d{8}(\d{4}(\d{2})?)?Z?")
-_KEY_TYPES = ("ssh-", "ecdsa-", "sk-")
+_TIME = re.compile(r"[0-9]{8}([0-9]{4}([0-9]{2})?)?Z?")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SIGNER = re.compile(
+    r'(?P<names>"[^"]*"|[^ \t"]+)[ \t]+((?P<options>([^ \t"]|"[^"]*")+)[ \t]+)??'
+    r"(?P<key>(ssh-|ecdsa-|sk-)[^ \t]*[ \t]+[^ \t]+)([ \t].*)?"
+)
+"""A line: names, perhaps options, a key's type and the key, perhaps a comment."""
+_PART = re.compile(r'(?:^|(?<=,))(?:[^,"]|"[^"]*")*')
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 class Untrusted(VerificationFailed):
@@ -65,7 +72,7 @@ def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ..
     """Read OpenSSH's format. Raises UsageError, with the line, for what is not understood.
 
     Names with wildcards and `cert-authority` are refused: each line says exactly who and which key. A time
-    without a zone counts as UTC.
+    without a zone counts as UTC. One line that is not understood refuses the whole file.
     """
     try:
         text = data.decode("utf-8")
@@ -73,60 +80,55 @@ def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ..
         raise UsageError("is not UTF-8", where=where) from None
     found = []
     for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip()
+        line = raw.strip(" \t\r")
         if line and not line.startswith("#"):
             found.append(_signer(line, number, f"{where}:{number}"))
     return tuple(found)
 
 
 def _signer(line: str, number: int, where: str) -> AllowedSigner:
-    words = _words(line, where)
-    names = tuple(words[0].strip('"').split(","))
+    if _CONTROL.search(line):
+        raise UsageError("has a control character", where=where)
+    match = _SIGNER.fullmatch(line)
+    if match is None:
+        raise UsageError("is not `principals [options] type key`", where=where)
+    names = tuple(match["names"].strip('"').split(","))
     for name in names:
-        if not _PRINCIPAL.fullmatch(name):
+        if not name or set(name) & set("*?!"):
             raise UsageError(f"the principal {name!r} is not a plain name", where=where)
-    options: dict[str, str] = {}
-    rest = words[1:]
-    if rest and not rest[0].startswith(_KEY_TYPES):
-        options = _options(rest[0], where)
-        rest = rest[1:]
-    if "cert-authority" in options:
-        raise UsageError("certificate authorities are not supported", where=where)
+    options = _options(match["options"] or "", where)
     try:
-        key = sshsig.wire_of(" ".join(rest), where=where)
+        key = sshsig.wire_of(match["key"], where=where)
     except sshsig.BadSignature as error:
         raise UsageError(error.what, where=where) from None
     namespaces = options.get("namespaces")
+    after, before = (_moment(options.get(name), where) for name in ("valid-after", "valid-before"))
+    if after is not None and before is not None and before <= after:
+        raise UsageError("valid-before is not later than valid-after", where=where)
     return AllowedSigner(
         line=number,
         principals=names,
         namespaces=None if namespaces is None else tuple(namespaces.split(",")),
-        valid_after=_moment(options.get("valid-after"), where),
-        valid_before=_moment(options.get("valid-before"), where),
+        valid_after=after,
+        valid_before=before,
         public_key=key,
     )
 
 
-def _words(line: str, where: str) -> list[str]:
-    """Split at blanks outside double quotes, quotes kept."""
-    words = re.findall(r'(?:[^\s"]|"[^"]*")+', line)
-    if line.count('"') % 2:
-        raise UsageError("a quotation mark is not closed", where=where)
-    if len(words) < 3:
-        raise UsageError("is not `principals [options] type key`", where=where)
-    return words
-
-
 def _options(text: str, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for part in re.findall(r'(?:[^,"]|"[^"]*")+', text):
+    for part in _PART.findall(text) if text else ():
         name, _, value = part.partition("=")
         name = name.lower()
-        if name not in ("cert-authority", "namespaces", "valid-after", "valid-before"):
+        if name == "cert-authority":
+            raise UsageError("certificate authorities are not supported", where=where)
+        if name and name not in ("namespaces", "valid-after", "valid-before"):
             raise UsageError(f"the option {name!r} is not known", where=where)
+        if not _QUOTED.fullmatch(value):
+            raise UsageError(f'{part!r} is not an option: they are name="value", with commas', where=where)
         if name in found:
             raise UsageError(f"the option {name!r} stands twice", where=where)
-        found[name] = value.strip('"')
+        found[name] = value[1:-1]
     return found
 
 
@@ -236,7 +238,8 @@ _TRUST = "git checkout -- trust, or prereg key new"
 
 
 def _fault(signer: AllowedSigner, namespace: str, at: datetime) -> str | None:
-    """Why this line does not allow a signature, by OpenSSH's rules; None if it does."""
+    """Why this line does not allow a signature, by OpenSSH's rules; None if it does. Whole seconds count."""
+    at = at.replace(microsecond=0)
     if signer.namespaces is not None and not _matches(namespace, signer.namespaces):
         return f"may not sign in namespace {namespace} (line {signer.line})"
     if signer.valid_after is not None and at < signer.valid_after:

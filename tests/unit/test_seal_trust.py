@@ -92,7 +92,7 @@ OPTIONS = [
     ('valid-before="20260301120000Z"', None),
     ('valid-before="20260301115959Z"', "is not valid after"),
     ('valid-after="20260301",valid-before="202603011201"', None),
-    ("valid-after=20260302", "was not valid before"),
+    ('valid-after="20260302"', "was not valid before"),
     ('VALID-AFTER="20260302"', "was not valid before"),
     ('namespaces="prereg-seal",valid-before="20260228Z"', "is not valid after"),
 ]
@@ -129,6 +129,31 @@ def test_openssh_reads_the_options_the_same_way(
     assert (done.returncode == 0) == (fault is None), done.stdout + done.stderr
 
 
+def test_the_last_second_counts_whole(keys: list[SigningKey]) -> None:
+    options = 'valid-after="20260301115959",valid-before="202603011200"'
+    trust = trust_of(f"{ADA} {options} {keys[0].public_line}\n")
+    check(trust, keys[0], at=NOON.replace(microsecond=999_999))
+    with pytest.raises(Untrusted, match="is not valid after"):
+        check(trust, keys[0], at=NOON.replace(second=1))
+
+
+def test_any_name_without_a_pattern_may_stand_there(keys: list[SigningKey]) -> None:
+    text = f'"zoë/laptop,[x]",{ADA} {keys[0].public_line}\n'.replace('"', "")
+    (signer,) = parse_allowed_signers(text.encode(), where="as")
+    assert signer.principals == ("zoë/laptop", "[x]", ADA)
+    (signer,) = parse_allowed_signers(
+        f'"{ADA},{REX}" {keys[0].public_line} 5" of "comment\n'.encode(), where="as"
+    )
+    assert signer.principals == (ADA, REX)
+
+
+def test_one_line_that_is_not_understood_refuses_the_whole_file(keys: list[SigningKey]) -> None:
+    text = f"{ADA} {keys[0].public_line}\nwhat is this\n"
+    with pytest.raises(UsageError, match="is not `principals") as caught:
+        trust_of(text)
+    assert caught.value.where == "as:2"
+
+
 def test_one_of_two_lines_is_enough(keys: list[SigningKey]) -> None:
     line = keys[0].public_line
     trust = trust_of(f'{ADA} valid-before="20250101Z" {line}\n{ADA} valid-after="20260101Z" {line}\n')
@@ -147,8 +172,23 @@ def test_one_of_two_lines_is_enough(keys: list[SigningKey]) -> None:
         ("{a} no-touch-required {k}", "is not known"),
         ('{a} namespaces="a",namespaces="b" {k}', "stands twice"),
         ('{a} namespaces="a {k}', "not closed|not `principals"),
-        ("{a} valid-after=2026 {k}", "is not YYYYMMDD"),
-        ("{a} valid-after=20261301 {k}", "does not exist"),
+        ('{a} valid-after="2026" {k}', "is not YYYYMMDD"),
+        ('{a} valid-after="20261301" {k}', "does not exist"),
+        ("{a} valid-after=20260302 {k}", "is not an option"),
+        ('{a} valid-after="20260302",, {k}', "is not an option"),
+        ('{a} namespaces="a",,valid-after="20260302" {k}', "is not an option"),
+        ("{a} namespaces {k}", "is not an option"),
+        ('{a} valid-after="20260302Z",valid-before="20260302" {k}', "not later than"),
+        ('{a} valid-after="20260302",valid-before="20260301" {k}', "not later than"),
+        ('{a} VALID-AFTER="20260302",valid-after="20260301" {k}', "stands twice"),
+        ('{a} valid-after="٢٠٢٦٠٣٠٢" {k}', "is not YYYYMMDD"),
+        ("{a},,b {k}", "not a plain name"),
+        ("b,a?c {k}", "not a plain name"),
+        ("b,a!c {k}", "not a plain name"),
+        ('"" {k}', "not a plain name"),
+        ('"{a}"b {k}', "is not `principals"),
+        ("{a}\x00 {k}", "control character"),
+        ("{a} options\x0b {k}", "control character"),
         ("{a}", "is not `principals"),
         ("{a} ssh-ed25519", "is not `principals"),
         ("{a} ssh-ed25519 AAAA", "not an OpenSSH public key"),
