@@ -103,7 +103,7 @@ def _line_of(record: Record, outcomes: dict[tuple[object, Outcome], bytes]) -> b
         },
     }
     where = f"{record.unit}/{record.shard:05d} draw {record.draw}"
-    if fault := record_fault(value):
+    if fault := record_fault(value) or counters_fault(counters):
         raise BadShard(fault, where=where)
     if body is None:
         body = dumps(value["outcome"])
@@ -169,6 +169,8 @@ def read_shard(
                 if any(numbers) and not drafter:
                     _at(name, len(found), "counters", "counts proposals in an arm without a drafter")
                 counters = Counters(accepted=numbers[0], proposals=numbers[1], verifications=numbers[2])
+                if fault := counters_fault(counters):
+                    _at(name, len(found), "counters", fault)
                 counts[numbers] = counters
             found.append(
                 Record(
@@ -252,6 +254,15 @@ def record_fault(value: object) -> str | None:
     if not all(_is_count(n) for n in counters.values()):
         return "a counter is not a count"
     return outcome_fault(value["outcome"])
+
+
+def counters_fault(counters: Counters) -> str | None:
+    """What one draw's counters have against each other, or None."""
+    if counters.verifications > counters.proposals:
+        return "counts more verifications than proposals"
+    if counters.accepted > counters.proposals:
+        return "accepts more tokens than were proposed"
+    return None
 
 
 _FIELDS = {"seal", "unit", "shard", "attempt", "draw", "seed", "row", "outcome", "counters"}

@@ -163,6 +163,29 @@ def test_counters_need_a_drafter() -> None:
     assert caught.value.where == "main.c.on/00002.jsonl.gz:1#/counters"
 
 
+@pytest.mark.parametrize(
+    ("counters", "what"),
+    [
+        (Counters(proposals=2, verifications=3, accepted=1), "more verifications than proposals"),
+        (Counters(proposals=2, verifications=1, accepted=3), "more tokens than were proposed"),
+    ],
+)
+def test_counters_agree_with_each_other(counters: Counters, what: str) -> None:
+    with pytest.raises(BadShard, match=what):
+        record_line(dataclasses.replace(records()[0], counters=counters))
+    sound = Counters(proposals=2, verifications=2, accepted=2)
+    lines = b"".join(map(record_line, records(counters=sound)))
+    good, meta = packed(lines)
+    assert read(good, meta, drafter=True)[1].counters == sound
+    old = b'"accepted":2,"proposals":2,"verifications":2'
+    new = b'"accepted":%d,"proposals":%d,"verifications":%d'
+    numbers = (counters.accepted, counters.proposals, counters.verifications)
+    gz, meta = packed(lines.replace(old, new % numbers, 2).replace(new % numbers, old, 1))
+    with pytest.raises(BadShard, match=what) as caught:
+        read(gz, meta, drafter=True)
+    assert caught.value.where == "main.c.on/00002.jsonl.gz:2#/counters"
+
+
 def line_with(n: int, **changes: Any) -> bytes:
     value = json.loads(LINES.splitlines()[n])
     value.update(changes)
