@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from prereg.codec.convert import read_authored
+from prereg.codec.canonical import dumps
+from prereg.codec.convert import read_authored, to_json
 from prereg.errors import UsageError
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
 from prereg.model.study import Predictions, Protocol, Seeds, Study, VerdictClaim
@@ -146,8 +147,19 @@ def _event_problems(study: Study) -> Iterable[UsageError]:
             named = (event.outcome,) if isinstance(event, OutcomeEvent) else named
             if any(isinstance(o, Crashed) for o in named):
                 yield _bad("only the event `crash` contains crashes", f"{f}/{name}/events/{i}")
+        seen: set[bytes] = set()
+        for i, mass in enumerate(family.reference or ()):
+            outcome = dumps(to_json(mass.outcome))
+            if outcome in seen:
+                yield _bad("the outcome stands twice in the reference", f"{f}/{name}/reference/{i}/outcome")
+            seen.add(outcome)
         if family.reference is not None and abs(sum(m.p for m in family.reference) - 1) > 1e-6:
             yield _bad("the reference law does not sum to 1 within 1e-6", f"{f}/{name}/reference")
+    referred = any(family.reference is not None for family in study.events.configurations.values())
+    if referred and study.events.harness_sha256 is None:
+        yield _bad("a reference needs the harness that made it", "events.json#/harness_sha256")
+    if not referred and study.events.harness_sha256 is not None:
+        yield _bad("names a harness without a reference", "events.json#/harness_sha256")
     yield from _duplicates((q.id for q in study.predicates.predicates), "predicates.json#/predicates")
     known = {q.id for q in study.predicates.predicates}
     for i, c in enumerate(p.configurations):

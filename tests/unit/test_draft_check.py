@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from prereg.codec.study_files import BLANK
+from prereg.codec.convert import read_authored
+from prereg.codec.study_files import AUTHORED, BLANK, cross_references, parse_study
 from prereg.draft.family import build_events, family
 from prereg.draft.lint import CheckReport, check_study
 from prereg.draft.scaffold import FIRST_SEED, Blanks, draft_study
 from prereg.errors import EngineFailed, UsageError, WrongState
-from prereg.model.law import Decoded, Mass
+from prereg.model.law import Decoded, Events, Mass
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans
 
@@ -165,6 +167,55 @@ FAULTS: dict[str, tuple[str, Callable[[Any], object], str]] = {
 }
 
 
+def ends_at(value: Any, end: int) -> None:
+    value["blocks"][0].update(first=str(end - 40), end=str(end))
+
+
+def test_the_last_seed_may_be_reserved(tmp_path: Path) -> None:
+    paths = drafted(tmp_path)
+    edit(paths, "seeds.json", lambda v: ends_at(v, 2**64))
+    report = check(paths)
+    assert report.ok, report.findings
+    edit(paths, "seeds.json", lambda v: ends_at(v, 2**64 + 1))
+    assert any("ends past 2^64" in f.what for f in check(paths).findings)
+
+
+def event_problems(paths: StudyPaths, change: Callable[[Any], object]) -> list[UsageError]:
+    """Everything that is wrong with a study once its events.json is changed."""
+    study = parse_study({name: (paths.root / name).read_bytes() for name in AUTHORED})
+    value = json.loads((paths.root / "events.json").read_text())
+    change(value)
+    events = read_authored(json.dumps(value).encode(), "events", Events, where="events.json")
+    return list(cross_references(dataclasses.replace(study, events=events)))
+
+
+def test_a_reference_names_an_outcome_once(tmp_path: Path) -> None:
+    paths = drafted(tmp_path)
+    law: list[Any] = [{"outcome": {"value": v}, "p": 0.2} for v in (1, True, "1", 2, False)]
+
+    def put(value: Any) -> None:
+        value["configurations"]["naive"]["reference"] = law
+
+    said = "stands twice in the reference"
+    assert not any(said in e.what for e in event_problems(paths, put))
+    law[3]["outcome"] = {"value": 1.0}
+    (found,) = [e for e in event_problems(paths, put) if said in e.what]
+    assert found.where == "events.json#/configurations/naive/reference/3/outcome"
+
+
+@pytest.mark.parametrize("law", [None, [{"outcome": {"value": 1}, "p": 1}]])
+@pytest.mark.parametrize("harness", [None, "0" * 64])
+def test_a_harness_is_named_exactly_if_there_is_a_reference(
+    tmp_path: Path, law: Any, harness: str | None
+) -> None:
+    def put(value: Any) -> None:
+        value["harness_sha256"] = harness
+        value["configurations"]["naive"]["reference"] = law
+
+    found = [e for e in event_problems(drafted(tmp_path), put) if e.where == "events.json#/harness_sha256"]
+    assert len(found) == ((law is None) != (harness is None))
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_check_finds(name: str, tmp_path: Path) -> None:
     file, change, said = FAULTS[name]
@@ -250,7 +301,6 @@ def test_the_family_holds_every_kind() -> None:
 
 
 def test_a_law_that_does_not_sum_to_one_is_refused(tmp_path: Path) -> None:
-    from prereg.codec.convert import read_authored
     from prereg.model.study import Protocol
 
     paths = draft_study(tmp_path / "c", "conformance", FILLED, [])

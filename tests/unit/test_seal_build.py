@@ -266,7 +266,12 @@ class TestWhatSealingRefuses:
         self.refused(paths, EvidenceIncomplete, "missing")
 
     def test_events_of_other_harness_code(self, paths: StudyPaths) -> None:
-        edit(paths, "events.json", harness_sha256="0" * 64)
+        rule = {"rule": "channel-S", "threshold": 0.01, "calibration_allowance": 0.01}
+        edit(paths, "protocol.json", decision=rule)
+        families = json.loads((paths.root / "events.json").read_text())["configurations"]
+        for family in families.values():
+            family["reference"] = [{"outcome": {"value": v}, "p": 0.5} for v in ("heads", "tails")]
+        edit(paths, "events.json", harness_sha256="0" * 64, configurations=families)
         error = self.refused(paths, WrongState, "other harness code")
         assert error.next_step == "prereg events DIR"
         edit(paths, "events.json", harness_sha256=harness_digest())
