@@ -21,7 +21,7 @@ Studies = Annotated[Path, typer.Argument(metavar="STUDIES", help="The folder tha
 def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> None:
     """Compare reserved and used seeds of all studies, at full width and in their low 32 bits."""
     from prereg.codec.convert import to_json
-    from prereg.store.seeds import seeds_check, studies_in
+    from prereg.store.seeds import not_understood, seeds_check, studies_in
 
     if not studies.is_dir():
         raise UsageError(
@@ -29,14 +29,17 @@ def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> 
         )
     names = [p.name for p in studies_in(studies.absolute())]
     found = seeds_check(studies.absolute())
+    unread = not_understood(studies.absolute())
     if as_json:
-        emit({"studies": names, "overlaps": to_json(found)})
+        emit({"studies": names, "overlaps": to_json(found), "not_understood": unread})
     elif found:
         table(
             "Overlapping seeds",
             ("study", "block", "study", "block", "first", "end", "bits"),
             [(o.study_a, o.block_a, o.study_b, o.block_b, o.first, o.end, o.width) for o in found],
         )
+    if unread and not as_json:
+        say(f"Drafts whose seeds.json is not understood, so reserving nothing: {', '.join(unread)}.")
     if found:
         raise VerificationFailed(str(found[0]), where=str(studies), next_step="give one of them other seeds")
     if not as_json:

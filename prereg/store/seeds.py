@@ -1,42 +1,64 @@
-"""The seeds that a repository's studies reserve, and those that their records used."""
+"""The seeds that a repository's studies reserve, and those that their records used (docs/formats.md, 6).
+
+Of another study as little is asked as can be: that its seeds can be told. What it says of itself is not
+believed, and what is there but cannot be read is a fault, so that nobody passes by removing something.
+"""
 
 from __future__ import annotations
 
+import re
+import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from prereg.codec.convert import read_authored, read_machine
+from prereg.codec.canonical import loads
+from prereg.codec.convert import read_machine
 from prereg.codec.overlap import Overlap, Span, overlaps
-from prereg.errors import EvidenceIncomplete, PreregError
+from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed
 from prereg.model.record import ShardMeta
-from prereg.model.study import SeedBlock, Seeds
-from prereg.store.files import read_once
+from prereg.model.study import SeedBlock
+from prereg.store.files import MAX_FILE, read_once
 from prereg.store.layout import StudyPaths
+
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
+_SEED_OF_LINE = re.compile(rb'"seed":"(0|[1-9][0-9]{0,19})"')
+"""Inside a string of a record every quotation mark has a backslash before it."""
+_RECORDS, _META = ".jsonl.gz", ".meta.json"
 
 
 def studies_in(folder: Path) -> list[StudyPaths]:
-    """Every study in a `studies/` folder, by name."""
+    """Every study in a `studies/` folder, by name; a link or a pipe in the place of its files counts too."""
     return [
         StudyPaths(root=root)
         for root in sorted(folder.iterdir())
-        if root.is_dir() and any((root / n).exists() for n in ("seeds.json", "ledger.jsonl", "records"))
+        if root.is_dir() and any(_is_there(root / n) for n in ("seeds.json", "ledger.jsonl", "records"))
     ]
 
 
 def reserved(paths: StudyPaths) -> list[Span]:
-    """The blocks that a study reserves. Raises PreregError if its seeds.json cannot be read.
+    """The blocks that a study reserves; none if it is a draft whose seeds.json is not understood.
 
-    A draft whose seeds.json is not yet filled in reserves nothing; a study with a ledger or records must have
-    a readable one.
+    Raises PreregError, naming the file, if a study that is no draft has no seeds.json that is understood.
     """
-    file = paths.root / "seeds.json"
     try:
-        seeds = read_authored(read_once(file), "seeds", Seeds, where=str(file))
+        return _blocks(paths)
     except PreregError:
-        if paths.ledger.exists() or paths.records.exists():
+        if not _is_draft(paths):
             raise
         return []
-    return [span_of(paths.name, block) for block in seeds.blocks]
+
+
+def not_understood(studies: Path) -> list[str]:
+    """The drafts whose seeds.json is not understood: they reserve nothing."""
+    found = []
+    for paths in studies_in(studies):
+        if _is_draft(paths):
+            try:
+                _blocks(paths)
+            except PreregError:
+                found.append(paths.name)
+    return found
 
 
 def span_of(study: str, block: SeedBlock) -> Span:
@@ -45,21 +67,29 @@ def span_of(study: str, block: SeedBlock) -> Span:
 
 
 def used(paths: StudyPaths) -> Iterator[Span]:
-    """The seeds that the records of a study used, by its shards' metas, whatever its seeds.json says now."""
-    if not paths.records.is_dir():
+    """The seeds that the records of a study used, by its metas and lines, whatever its seeds.json says now.
+
+    Raises PreregError, naming the file, for a record file that cannot be read.
+    """
+    if not _is_there(paths.records):
         return
-    for shard in sorted(paths.records.glob("*/*.jsonl.gz")):
-        meta_file = shard.with_name(shard.name.replace(".jsonl.gz", ".meta.json"))
-        if not meta_file.exists():
-            raise EvidenceIncomplete("has no meta: its seeds are unknown", where=str(shard))
-    for file in sorted(paths.records.glob("*/*.meta.json")):
-        meta = read_machine(read_once(file), "shard-meta", ShardMeta, where=str(file))
-        first = int(meta.first_seed)
-        yield Span(study=paths.name, block=f"records/{meta.unit}", first=first, end=first + meta.requests)
+    for folder in _folders(paths.records):
+        names = _names(folder)
+        for name in names:
+            file = folder / name
+            if name.endswith(_META):
+                yield _of_meta(paths.name, file)
+            elif name.endswith(_RECORDS):
+                beside = folder / (name.removesuffix(_RECORDS) + _META)
+                if beside.name not in names:
+                    raise EvidenceIncomplete("has no meta: its seeds are unknown", where=str(file))
+                yield from _of_lines(file, _of_meta(paths.name, beside))
+            elif not stat.S_ISREG(file.lstat().st_mode):
+                raise VerificationFailed("is not a regular file", where=str(file))
 
 
 def repository_spans(studies: Path, *, without: str | None = None) -> list[Span]:
-    """Reserved and used seeds of every study in `studies`, but for the study named `without`."""
+    """Reserved and used seeds of every study in `studies`, but for the study in the folder `without`."""
     spans: list[Span] = []
     for paths in studies_in(studies):
         if paths.name != without:
@@ -78,3 +108,100 @@ def seeds_check(studies: Path) -> list[Overlap]:
         spans += blocks
         spans += used(paths)
     return [*own, *overlaps(spans)]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # it cannot even be looked at: whoever reads it next says so
+    return True
+
+
+def _is_draft(paths: StudyPaths) -> bool:
+    return not _is_there(paths.ledger) and not _is_there(paths.records)
+
+
+def _blocks(paths: StudyPaths) -> list[Span]:
+    file = paths.root / "seeds.json"
+    where = str(file)
+    remedy = f"git checkout -- {file}"
+    try:
+        value = loads(read_once(file), where=where)
+    except EvidenceIncomplete as error:
+        raise EvidenceIncomplete(error.what, where=where, next_step=remedy) from None
+    except PreregError as error:
+        raise VerificationFailed(f"is not understood: {error.what}", where=where, next_step=remedy) from None
+    blocks = value.get("blocks") if isinstance(value, dict) else None
+    if not isinstance(blocks, list) or not blocks:
+        raise VerificationFailed("is not understood: it has no blocks", where=where, next_step=remedy)
+    found: dict[str, Span] = {}
+    for i, block in enumerate(blocks):
+        first, end = (_whole(block.get(k)) if isinstance(block, dict) else None for k in ("first", "end"))
+        if first is None or end is None or not 0 <= first < end <= 2**64:
+            what = f"is not understood: block {i} is no interval of seeds"
+            raise VerificationFailed(what, where=where, next_step=remedy)
+        name = block.get("id")
+        if not isinstance(name, str) or name in found:
+            name = f"#{i}"
+        found[name] = Span(study=paths.name, block=name, first=first, end=end)
+    return list(found.values())
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str):
+        return int(value) if _DECIMAL.fullmatch(value) else None
+    return value if type(value) is int else None
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise VerificationFailed(f"cannot be read: {error.strerror}", where=str(folder)) from None
+
+
+def _folders(records: Path) -> Iterator[Path]:
+    """The units' folders; neither `records` nor one of them may be anything but a folder."""
+    for folder in (records, *(records / name for name in (_names(records) if _is_folder(records) else ()))):
+        if not _is_folder(folder):
+            raise VerificationFailed("is no folder", where=str(folder))
+        if folder != records:
+            yield folder
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _of_meta(study: str, file: Path) -> Span:
+    meta = read_machine(read_once(file), "shard-meta", ShardMeta, where=str(file))
+    first = int(meta.first_seed)
+    return Span(study=study, block=f"records/{meta.unit}", first=first, end=first + meta.requests)
+
+
+def _of_lines(file: Path, said: Span) -> Iterator[Span]:
+    """The seeds of a shard's lines that are not those its meta says, as intervals."""
+    unpacker = zlib.decompressobj(31)
+    try:
+        lines = unpacker.decompress(read_once(file), MAX_FILE)
+    except zlib.error as error:
+        raise VerificationFailed(f"is not gzip: {error}", where=str(file)) from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise VerificationFailed("is not one whole gzip member", where=str(file))
+    found = _SEED_OF_LINE.findall(lines)
+    if len(found) != lines.count(b"\n") or not lines.endswith(b"\n"):
+        raise VerificationFailed("its lines do not each have one seed", where=str(file))
+    first = end = -1
+    for seed in sorted({int(text) for text in set(found)}):
+        if said.first <= seed < said.end:
+            continue
+        if seed != end:
+            if first >= 0:
+                yield Span(study=said.study, block=said.block, first=first, end=end)
+            first = seed
+        end = seed + 1
+    if first >= 0:
+        yield Span(study=said.study, block=said.block, first=first, end=end)
