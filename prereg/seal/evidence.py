@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 from prereg.model.plan import Shard, shards_of
 from prereg.model.record import Record, ShardMeta
-from prereg.model.seal import Manifest
+from prereg.model.seal import Entry, Manifest
 from prereg.model.study import Study, Unit
-from prereg.seal.records import check_meta, check_stored, has_drafter, read_meta, read_shard
+from prereg.seal.records import BadShard, check_meta, check_stored, has_drafter, read_meta, read_shard
 from prereg.seal.verified import VerifiedStudy
 from prereg.store.files import read_once
 from prereg.store.folder import shard_at
@@ -60,10 +60,31 @@ def check_shard_set(
     return len(stored)
 
 
+def networks_before(entries: Sequence[Entry]) -> dict[tuple[str, int], frozenset[str]]:
+    """For each stored shard, by unit and number, the networks of the collections that had begun by then."""
+    begun: frozenset[str] = frozenset()
+    found: dict[tuple[str, int], frozenset[str]] = {}
+    for entry in entries:
+        if entry.type == "collection-started":
+            begun |= {entry.body["network"]}
+        elif entry.type == "shard-stored":
+            found.setdefault((entry.body["unit"], entry.body["shard"]), begun)
+    return found
+
+
 def authenticated_shard(
-    paths: StudyPaths, study: Study, manifest: Manifest, seal: str, shard: Shard, body: Mapping[str, Any]
+    paths: StudyPaths,
+    study: Study,
+    manifest: Manifest,
+    seal: str,
+    shard: Shard,
+    body: Mapping[str, Any],
+    networks: Collection[str],
 ) -> tuple[ShardMeta, list[Record]]:
-    """Read one shard's two files once and authenticate them. Raises BadShard or EvidenceIncomplete."""
+    """Read one shard's two files once and authenticate them. Raises BadShard or EvidenceIncomplete.
+
+    `networks` are those of the collections that had begun when the shard was stored.
+    """
     unit = shard.unit
     folder = f"records/{unit.id}/{shard.name}"
     where, meta_where = f"{folder}.jsonl.gz", f"{folder}.meta.json"
@@ -80,6 +101,11 @@ def authenticated_shard(
         environment=manifest.environments.get(build),
         where=meta_where,
     )
+    if meta.network not in networks:
+        raise BadShard(
+            f"is {meta.network!r}, as in no collection before this shard was stored",
+            where=f"{meta_where}#/network",
+        )
     drafter = has_drafter(study.protocol, unit)
     return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where)
 
@@ -99,15 +125,21 @@ def authenticated_records(verified: VerifiedStudy) -> Iterator[tuple[Unit, list[
             next_step=f"prereg collect {verified.paths.root}",
         )
     stored, lost = verified.stored, verified.lost()
-    study = verified.study
+    study, networks = verified.study, networks_before(verified.entries)
     for unit in study.protocol.units():
         if unit.id in lost:
             continue
         records: list[Record] = []
         for shard in shards_of(study.protocol, study.seeds, unit):
-            body = stored[unit.id, shard.index]
+            place = (unit.id, shard.index)
             _, found = authenticated_shard(
-                verified.paths, study, verified.manifest, verified.seal, shard, body
+                verified.paths,
+                study,
+                verified.manifest,
+                verified.seal,
+                shard,
+                stored[place],
+                networks[place],
             )
             records.extend(found)
         yield unit, records

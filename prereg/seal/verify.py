@@ -14,7 +14,7 @@ from prereg.errors import PreregError, UsageError, VerificationFailed, WrongStat
 from prereg.model.seal import State, Step
 from prereg.seal import sshsig
 from prereg.seal.bodies import check_bodies
-from prereg.seal.evidence import authenticated_shard, check_shard_set
+from prereg.seal.evidence import authenticated_shard, check_shard_set, networks_before
 from prereg.seal.head import check_head
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
@@ -233,9 +233,12 @@ def step_7_records(run: Run) -> tuple[int, str]:
     )
     draws = 0
     if run.read_records:
+        networks = networks_before(entries)
         for place, body in stored.items():
             shard = planned[place]
-            _, found = authenticated_shard(run.paths, run.study, run.manifest, run.seal, shard, body)
+            _, found = authenticated_shard(
+                run.paths, run.study, run.manifest, run.seal, shard, body, networks[place]
+            )
             draws += len(found)
     return checked + len(invalid), f"{checked} shards, {draws} draws, {len(invalid)} units INVALID"
 

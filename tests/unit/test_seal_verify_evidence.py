@@ -11,13 +11,14 @@ import pytest
 
 from prereg.codec.canonical import digest, dump_file
 from prereg.errors import VerificationFailed
+from prereg.model.plan import plan
 from prereg.seal.head import head_bytes, sign_head
 from prereg.seal.trust import add_signer
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.files import write_whole
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import append, head_of, read_ledger
+from prereg.store.ledger import LedgerWriter, append, head_of, line_digests, read_ledger
 from prereg.store.repo import Repo
 from tests.unit.seal_kit import (
     enter,
@@ -35,6 +36,7 @@ from tests.unit.study_fixture import (
     make_study,
     seal,
     signing_key,
+    store_shard,
 )
 
 
@@ -162,6 +164,29 @@ class TestEntriesAgainstThePlan:
             finish(collected, "ada")
 
 
+class TestTheNetworkOfAShard:
+    def collect(self, paths: StudyPaths, networks: list[str]) -> None:
+        """Sealed to collecting: `networks` are those of the runs, the one shard stored after the first."""
+        verified = verify_study(paths)
+        shard = plan(verified.study.protocol, verified.study.seeds)[0]
+        with LedgerWriter.open(paths) as writer:
+            for i, network in enumerate(networks):
+                body = TestEntriesAgainstThePlan().start(verified, network=network, network_reason="a test")
+                writer.append("collection-started", body, "col@example.org")
+                if i == 0:
+                    store_shard(writer, "coin", verified.seal, shard, "col")
+        finish(paths, "col", paths.records)
+
+    def test_it_is_that_of_a_collection_before_it(self, sealed: StudyPaths) -> None:
+        self.collect(sealed, ["not-cut", "cut"])
+        assert verify_study(sealed).state == "collecting"
+
+    def test_a_collection_after_it_does_not_count(self, sealed: StudyPaths) -> None:
+        self.collect(sealed, ["cut", "not-cut"])
+        error = fails(sealed, 7, "no collection before this shard")
+        assert error.where == "records/main.fair.old/00000.meta.json#/network"
+
+
 class TestDecisionsAndAudit:
     def decide(self, paths: StudyPaths, **changes: Any) -> None:
         verified = verify_study(paths)
@@ -242,8 +267,8 @@ class TestDecisionsAndAudit:
         [
             ({"result": "DISAGREES"}, "is 'DISAGREES', not 'AGREES'"),
             ({"seal": "0" * 64}, "is '0"),
-            ({"ledger_head": "0" * 64}, "no earlier head"),
-            ({"ledger_head": None}, "no earlier head"),
+            ({"ledger_head": "0" * 64}, "is not the head before"),
+            ({"ledger_head": None}, "is not the head before"),
             ({"steps": []}, "steps|should be non-empty|too short"),
         ],
     )
@@ -253,6 +278,12 @@ class TestDecisionsAndAudit:
         self.decide(collected)
         self.audit(collected, **changes)
         fails(collected, 8, what)
+
+    def test_an_audit_of_an_earlier_head(self, collected: StudyPaths) -> None:
+        self.decide(collected)
+        earlier = line_digests(collected.ledger.read_bytes())[-2]
+        self.audit(collected, ledger_head=earlier)
+        assert fails(collected, 8, "is not the head before").where == "audit/report.json#/ledger_head"
 
     def test_an_audit_signed_by_another_key(self, collected: StudyPaths) -> None:
         self.decide(collected)
