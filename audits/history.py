@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from audits.fault import Found
+from audits.heads import Signing, check_heads
 from audits.ledger import HEAD, HEAD_SIGNATURE, LEDGER
 from audits.load import Folder, sha256
 from audits.repo import Change, Repository
@@ -14,8 +15,11 @@ _LATE = ("analysis/", "audit/", HEAD)
 """What a verb rewrites before it commits."""
 
 
-def check_history(folder: Folder, manifest: dict[str, Any], found: Found) -> None:
-    """Look at every commit of HEAD's history; raises ``NoHistory`` where there is none."""
+def check_history(folder: Folder, manifest: dict[str, Any], signing: Signing | None, found: Found) -> None:
+    """Look at every commit of HEAD's history; raises ``NoHistory`` where there is none.
+
+    ``signing`` is None where the ledger or the trusted keys could not be read: its step says so.
+    """
     repository = Repository(folder.path)
     parents = repository.parents()
     changes = list(repository.changes(parents))
@@ -33,6 +37,10 @@ def check_history(folder: Folder, manifest: dict[str, Any], found: Found) -> Non
             found.fault(f"commit {commit} touches them, and does not come after the seal", file="records/")
     _check_base(manifest["commit"], seal, parents, found)
     _check_ledgers(repository, changes, later | {seal}, seal, folder.read(LEDGER).data, found)
+    if signing is None:
+        found.notes.append("the heads in history were not checked: they need the ledger and the trusted keys")
+    else:
+        check_heads(repository, parents, changes, later | {seal}, signing, found)
     _check_head(repository, folder, manifest, found)
 
 

@@ -216,23 +216,32 @@ def check_head(
         # A collection under way rewrites the head only when it ends.
         found.notes.append(f"the head signs {head['seq']} of {last} lines: a collection is under way")
         last = head["seq"]
-    entry = ledger.entries[last - 1]
-    expected = {"study": study, "seq": last, "head": ledger.digests[last - 1], "actor": entry["actor"]}
+    compare_head(head, ledger, last, study, found)
+    pair = folder.read(HEAD, SMALL).data, folder.read(HEAD_SIGNATURE, SMALL).data
+    check_head_signature(pair, head, ledger.entries[last - 1], trust)
+    found.applied += 1
+
+
+def compare_head(head: Json, ledger: Ledger, line: int, study: str, found: Found) -> None:
+    """A head says of a line what the line says."""
+    entry = ledger.entries[line - 1]
+    expected = {"study": study, "seq": line, "head": ledger.digests[line - 1], "actor": entry["actor"]}
     for key, value in expected.items():
         if head[key] != value:
-            found.fault(f"does not agree with {LEDGER} line {last}", file=HEAD, pointer=f"/{key}")
-    at = moment(head["time"], HEAD, "/time")
-    if at < moment(entry["time"], LEDGER, "/time"):
-        found.fault("is before the last line's time", file=HEAD, pointer="/time")
+            found.fault(f"does not agree with {LEDGER} line {line}", file=HEAD, pointer=f"/{key}")
+    if moment(head["time"], HEAD, "/time") < moment(entry["time"], LEDGER, "/time"):
+        found.fault(f"is before the time of {LEDGER} line {line}", file=HEAD, pointer="/time")
+
+
+def check_head_signature(pair: tuple[bytes, bytes], head: Json, entry: Json, trust: Trust) -> None:
+    """The bytes of a head are signed by its actor, who may make such an entry."""
     try:
         trust.check(
-            folder.read(HEAD, SMALL).data,
-            folder.read(HEAD_SIGNATURE, SMALL).data,
+            *pair,
             namespace="prereg-ledger",
             principal=head["actor"],
             roles=ROLES[entry["type"]],
-            at=at,
+            at=moment(head["time"], HEAD, "/time"),
         )
     except Fault as fault:
         raise fault.at(HEAD_SIGNATURE) from None
-    found.applied += 1

@@ -6,6 +6,7 @@ descriptor, read into one buffer, and never opened again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -39,6 +40,8 @@ class Entry:
     """``file``, ``folder``, ``link`` or ``special``."""
     mode: str
     """``100755`` if its owner may execute it, else ``100644``."""
+    names: int = 1
+    """How many names the file has: its hard links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,12 @@ class Folder:
             items = sorted(listing, key=lambda item: item.name)
         for item in items:
             path = prefix + item.name
-            mode = item.stat(follow_symlinks=False).st_mode
+            status = item.stat(follow_symlinks=False)
+            mode = status.st_mode
             if stat.S_ISLNK(mode):
                 yield path, Entry("link", "")
             elif stat.S_ISREG(mode):
-                yield path, Entry("file", "100755" if mode & 0o100 else "100644")
+                yield path, Entry("file", "100755" if mode & 0o100 else "100644", status.st_nlink)
             elif not stat.S_ISDIR(mode):
                 yield path, Entry("special", "")
             else:
@@ -120,21 +124,16 @@ class Folder:
         try:
             for part in folders:
                 opened.append(os.open(part, _DIR, dir_fd=opened[-1] if opened else self._root))
-            descriptor = os.open(name, _FILE, dir_fd=opened[-1] if opened else self._root)
-            opened.append(descriptor)
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                raise Fault("not a regular file", file=path)
-            data = _read_all(descriptor, limit)
+            data, mode = read_regular(name, limit, opened[-1] if opened else self._root)
         except FileNotFoundError:
             raise Fault("missing", file=path) from None
+        except Fault as fault:
+            raise fault.at(path) from None
         except OSError as error:
             raise Fault(f"cannot be read: {error.strerror}", file=path) from None
         finally:
             for handle in reversed(opened):
                 os.close(handle)
-        if len(data) > limit:
-            raise Fault(f"larger than the {limit} bytes it may have", file=path)
         read = Read(data, sha256(data), "100755" if mode & 0o100 else "100644")
         self.digests[path] = read.digest
         if keep:
@@ -156,13 +155,28 @@ class Folder:
             raise fault.at(path) from None
 
 
-def _read_all(descriptor: int, limit: int) -> bytes:
-    parts: list[bytes] = []
-    left = limit + 1
-    while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+def read_regular(path: str, limit: int, folder: int | None = None) -> tuple[bytes, int]:
+    """The bytes and mode of a regular file, at most ``limit``; no link is followed, no pipe awaited."""
+    try:
+        descriptor = os.open(path, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket, or a device that is not there
+            raise Fault("not a regular file") from None
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise Fault("not a regular file")
+        parts: list[bytes] = []
+        left = limit + 1
+        while left > 0 and (part := os.read(descriptor, min(left, 1 << 20))):
+            parts.append(part)
+            left -= len(part)
+    finally:
+        os.close(descriptor)
+    if left <= 0:
+        raise Fault(f"larger than the {limit} bytes it may have")
+    return b"".join(parts), mode
 
 
 def inflate(data: bytes, size: int) -> bytes:

@@ -1,7 +1,7 @@
 """Reads a git repository through the `git` program, as plain objects and nothing else.
 
-No variable of the caller's environment reaches git, no hook or helper of the repository runs, nothing is
-fetched, and replaced or grafted history is refused.
+No variable of the caller's environment reaches git, no hook, helper or transport of the repository runs,
+nothing is fetched, and replaced, grafted or partial history is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ _SETTINGS = (
     "core.pager=cat",
     "core.quotePath=false",
     "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "protocol.file.allow=never",
     "log.showSignature=false",
     "safe.directory=*",
 )
+_PARTIAL = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$"
+"""The settings, as git spells them, of a repository that leaves objects to be fetched when needed."""
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "HOME": "/nonexistent",
@@ -31,6 +35,7 @@ _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -73,12 +78,20 @@ class Repository:
             raise Fault("the repository is a shallow clone", then="fetch all of it: git fetch --unshallow")
         if (folder / common / "info" / "grafts").exists():
             raise Fault("the repository has grafts", file=".git/info/grafts")
+        settings = self._git("config", "-z", "--name-only", "--get-regexp", _PARTIAL, fine=(0, 1))
+        if settings:
+            name = settings.split(b"\0")[0].decode("utf-8", "replace")
+            raise Fault(
+                f"the repository is a partial clone: it has the setting {name}",
+                file=".git/config",
+                then="audit a full clone, made without --filter",
+            )
         try:
             self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         except Fault:
             raise NoHistory("the repository has no commit") from None
 
-    def _git(self, *arguments: str, feed: bytes = b"") -> bytes:
+    def _git(self, *arguments: str, feed: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes:
         command = ["git", "--no-replace-objects", "--literal-pathspecs"]
         for setting in _SETTINGS:
             command += ["-c", setting]
@@ -86,7 +99,7 @@ class Repository:
         done = subprocess.run(
             [*command, *arguments], input=feed, capture_output=True, cwd=self._folder, env=environment
         )
-        if done.returncode:
+        if done.returncode not in fine:
             said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
             raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
         return done.stdout

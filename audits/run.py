@@ -10,6 +10,7 @@ from typing import Any
 from audits.closing import check_decisions_file, compare_decisions, derive_decisions, derive_predictions
 from audits.decide import Derived
 from audits.fault import Fault, Found, Unavailable
+from audits.heads import Signing
 from audits.history import check_history
 from audits.jsonc import parse
 from audits.ledger import LEDGER, Ledger, check_head, check_order, parse_ledger
@@ -51,6 +52,8 @@ class Audit:
         self._bad: set[str] = set()
         self._trust: Trust | None = None
         self._study: Study | None = None
+        self._lines: Ledger | None = None
+        """The ledger's lines as parsed, which later checks of step 6 may have found wrong."""
         self._ledger: Ledger | None = None
         self._records: Records | None = None
         self._decisions: dict[str, Any] | None = None
@@ -140,6 +143,7 @@ class Audit:
         if self._manifest is None or self._trust is None:
             raise Unavailable("needs the manifest (step 2) and the trusted keys (step 4)")
         ledger = parse_ledger(self._folder.read(LEDGER).data, self._schemas["ledger-entry"], found)
+        self._lines = ledger
         self.outcome.ledger_head = ledger.head
         seal = {"digest": self.outcome.seal, "manifest": self._manifest, "signature_sha256": None}
         if self._folder.has(SIGNATURE):
@@ -182,7 +186,7 @@ class Audit:
         if self._manifest is None or not self._folder.has(LEDGER):
             raise Unavailable("needs the manifest (step 2) and the ledger")
         try:
-            check_history(self._folder, self._manifest, found)
+            check_history(self._folder, self._manifest, self._signing(), found)
         except NoHistory as why:
             then = "audit a full clone of the study's repository, or waive this check with --without-history"
             self.outcome.incomplete.append(f"git history ({why}): {then}")
@@ -191,6 +195,12 @@ class Audit:
             self.outcome.history = "checked"
             raise
         self.outcome.history = "checked"
+
+    def _signing(self) -> Signing | None:
+        if self._manifest is None or self._lines is None or self._trust is None:
+            return None
+        study, schema = self._manifest["study"], self._schemas["head"]
+        return Signing(ledger=self._lines, study=study, schema=schema, trust=self._trust)
 
     def _step_seeds(self, found: Found) -> None:
         self._need(5)

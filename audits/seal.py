@@ -51,6 +51,9 @@ def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
                 found.fault("an empty folder that nothing lists", file=path)
         else:
             found.applied += 1
+            if entry.names > 1:
+                then = "put a copy in its place"
+                found.fault(f"a hard link: the file has {entry.names} names", file=path, then=then)
             known = path in _KNOWN or _RECORD.fullmatch(path)
             if not known and listed is not None and path not in listed:
                 found.fault("not listed in the manifest, and not at a known place", file=path)

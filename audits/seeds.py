@@ -15,7 +15,7 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import parse
-from audits.load import LARGE
+from audits.load import LARGE, read_regular
 from audits.plan import Study
 from audits.records import Records
 
@@ -171,9 +171,10 @@ def reserved(path: Path, name: str) -> list[Interval]:
 
 
 def _bytes_of(path: Path) -> bytes:
-    if not path.is_file():
-        raise Fault("not a regular file" if os.path.lexists(path) else "missing")
-    return path.read_bytes()
+    try:
+        return read_regular(str(path), LARGE)[0]
+    except FileNotFoundError:
+        raise Fault("missing") from None
 
 
 def _seed(value: Any, below: int = WIDE) -> int:

@@ -75,8 +75,14 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("=")
 
 
+def _armored(blob: bytes) -> bytes:
+    text = base64.b64encode(blob)
+    lines = [text[at : at + 70] for at in range(0, len(text), 70)]
+    return b"\n".join([_BEGIN, *lines, _END, b""])
+
+
 def parse(data: bytes) -> Signature:
-    """Parse an armored signature; only ``sha512`` as the message's hash is taken."""
+    """Parse an armored signature, byte for byte as OpenSSH writes it; the message's hash is ``sha512``."""
     lines = data.split(b"\n")
     if data.count(b"\r") or len(lines) < 4 or lines[0] != _BEGIN or lines[-2:] != [_END, b""]:
         raise SignatureFault("not an armored OpenSSH signature")
@@ -84,6 +90,8 @@ def parse(data: bytes) -> Signature:
         blob = base64.b64decode(b"".join(lines[1:-2]), validate=True)
     except binascii.Error:
         raise SignatureFault("the armor is not base64") from None
+    if data != _armored(blob):
+        raise SignatureFault("the armor is not OpenSSH's: lines of 70 columns and one final newline")
     reader = _Reader(blob)
     if reader.take(6) != _MAGIC:
         raise SignatureFault("the blob is not an SSHSIG")

@@ -216,3 +216,31 @@ def test_only_the_standard_library_and_cryptography() -> None:
             for name in names:
                 assert name.partition(".")[0] in allowed, f"{path.name} imports {name}"
         assert len(path.read_text().splitlines()) < 400
+
+
+@pytest.mark.parametrize(
+    "at", ["seeds.json", "ledger.jsonl", "records", "records/main.probe.on/00000.jsonl.gz"]
+)
+def test_a_pipe_in_a_study_beside_this_one_does_not_hang(tmp_path: Path, study: Path, at: str) -> None:
+    shutil.copytree(study.parent.parent, tmp_path / "r", symlinks=True)
+    pipe = tmp_path / "r/studies/beside" / at
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    command = [sys.executable, "-I", str(AUDITS), str(tmp_path / "r/studies/tiny")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert "beside" in done.stdout
+    # A draft whose seeds cannot be understood reserves nothing; anything more than a draft is a fault.
+    assert done.returncode == (0 if at == "seeds.json" else 1), done.stdout
+
+
+def test_a_pipe_that_takes_a_file_s_place_in_the_last_moment_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "seeds.json")
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from pathlib import Path\nfrom audits.seeds import reserved\nfrom audits.fault import Fault\n"
+        "Path.is_file = lambda self, **_: True\n"
+        f"try: reserved(Path({str(tmp_path)!r}), 'x')\nexcept Fault as fault: print(fault)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
+    assert done.stdout == "seeds.json: not a regular file\n"

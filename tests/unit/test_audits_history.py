@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from audits_fixture import Builder, Plan, run
 from audits_kit import Copy, commit, failed, look, make_keys
+
+from audits.fault import Fault
+from audits.repo import Repository
 
 SHARD = "records/main.probe.on/00001"
 MANIFEST = "seal/manifest.json"
@@ -122,10 +127,21 @@ def _records_on_an_older_branch(copy: Copy) -> None:
     run("git", *identity, "merge", "-q", "--no-edit", "early", cwd=copy.root)
 
 
+def _promisor(copy: Copy) -> None:
+    run("git", "config", "remote.origin.promisor", "true", cwd=copy.root)
+
+
+def _partial(copy: Copy) -> None:
+    run("git", "config", "core.repositoryFormatVersion", "1", cwd=copy.root)
+    run("git", "config", "extensions.partialClone", "origin", cwd=copy.root)
+
+
 HISTORY: dict[str, tuple[Callable[[Copy], None], str]] = {
     "one commit holds it all": (_rewritten, "manifest.json"),
     "a shallow clone": (_shallow, "shallow"),
     "grafts": (_grafted, "grafts"),
+    "a promisor": (_promisor, "remote.origin.promisor"),
+    "a partial clone": (_partial, "extensions.partialclone"),
     "a ledger that was another": (_ledger_went_back, LEDGER),
     "a ledger that was away": (_ledger_removed_and_back, "removes it"),
     "HEAD has other notes": (_head_differs, "NOTES.md"),
@@ -165,6 +181,39 @@ def test_a_replaced_commit_is_not_believed(copy: Copy) -> None:
     commits = run("git", "rev-list", "--reverse", "HEAD", cwd=copy.root).decode().split()
     run("git", "replace", commits[2], commits[0], cwd=copy.root)
     assert look(copy.study).result == "AGREES"
+
+
+def test_git_runs_no_transport_and_fetches_nothing(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What git would run to fetch, whatever the settings and the version of git."""
+    mark = copy.root.parent / "ran"
+    for name, value in {
+        "remote.origin.url": f"ext::touch {mark}",
+        "remote.origin.fetch": "+refs/heads/*:refs/remotes/origin/*",
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
+        "protocol.file.allow": "always",
+    }.items():
+        run("git", "config", name, value, cwd=copy.root)
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ext:file")
+    repository = Repository(copy.study)
+    for where in ("origin", f"file://{copy.root}", str(copy.root)):
+        with pytest.raises(Fault, match="not allowed"):
+            repository._git("fetch", where)
+    assert not mark.exists()
+    seen: list[dict[str, str]] = []
+    real = subprocess.run
+
+    def watch(*arguments: Any, **options: Any) -> Any:
+        seen.append(options["env"])
+        assert arguments[0][0] == "git"
+        for setting in ("protocol.allow", "protocol.ext.allow", "protocol.file.allow"):
+            assert f"{setting}=never" in arguments[0]
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "run", watch)
+    assert look(copy.study).result == "AGREES"
+    assert seen
+    assert all((env["GIT_ALLOW_PROTOCOL"], env["GIT_NO_LAZY_FETCH"]) == ("none", "1") for env in seen)
 
 
 def test_the_seal_in_one_commit_with_records(tmp_path: Path, keys: Path) -> None:

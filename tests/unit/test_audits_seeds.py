@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -133,6 +135,16 @@ def _link_to_folder(path: Path) -> None:
     path.mkdir()
 
 
+def _pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def _records_pipe(folder: Path) -> None:
+    shutil.rmtree(folder / "records")
+    _pipe(folder / "records")
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json": lambda folder: (folder / "seeds.json").write_bytes(b"{"),
     "seeds.json without blocks": lambda folder: (folder / "seeds.json").write_bytes(b"{}"),
@@ -155,6 +167,11 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json is gone": lambda folder: (folder / "seeds.json").unlink(),
     "seeds.json has no block": lambda folder: (folder / "seeds.json").write_text('{"blocks": []}'),
     "seeds.json is a folder": lambda folder: _link_to_folder(folder / "seeds.json"),
+    "seeds.json is a link": lambda folder: _link(folder / "seeds.json", "r"),
+    "a shard is a link": lambda folder: _link(folder / "records/m.x.off/00000.jsonl.gz", "r"),
+    "seeds.json is a pipe": lambda folder: _pipe(folder / "seeds.json"),
+    "a shard is a pipe": lambda folder: _pipe(folder / "records/m.x.off/00000.jsonl.gz"),
+    "records is a pipe": lambda folder: _records_pipe(folder),
 }  # fmt: skip
 
 

@@ -46,9 +46,8 @@ def test_no_altered_byte_verifies(keys: dict[str, Path], kind: str) -> None:
     blob = base64.b64decode(b"".join(lines[1:-2]))
     for i in range(0, len(blob), 1 if kind == "ed25519" else 7):
         bent = blob[:i] + bytes([blob[i] ^ 1]) + blob[i + 1 :]
-        armored = b"\n".join([lines[0], base64.b64encode(bent), *lines[-2:]])
-        with pytest.raises(SignatureFault):
-            verify(MESSAGE, parse(armored), "prereg-seal")
+        with pytest.raises(SignatureFault, match=r"^(?!.*armor)"):
+            verify(MESSAGE, parse(armor(bent)), "prereg-seal")
 
 
 def test_another_namespace_hash_or_key_does_not_verify(keys: dict[str, Path], tmp_path: Path) -> None:
@@ -72,12 +71,30 @@ def test_another_namespace_hash_or_key_does_not_verify(keys: dict[str, Path], tm
         parse((tmp_path / "m.sig").read_bytes())
 
 
+def armor(blob: bytes, width: int = 70) -> bytes:
+    text = base64.b64encode(blob)
+    lines = [text[i : i + width] for i in range(0, len(text), width)]
+    return b"\n".join([b"-----BEGIN SSH SIGNATURE-----", *lines, b"-----END SSH SIGNATURE-----", b""])
+
+
+def wrapped(data: bytes, width: int) -> bytes:
+    """The same signature, wrapped at another width."""
+    return armor(base64.b64decode(b"".join(data.split(b"\n")[1:-2])), width)
+
+
 ARMOR: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "no end": lambda data: data.replace(b"-----END SSH SIGNATURE-----", b""),
     "not base64": lambda data: data.replace(b"U1NI", b"****", 1),
     "text before": lambda data: b"x\n" + data,
     "text after": lambda data: data + b"x\n",
+    "wrapped wider": lambda data: wrapped(data, 76),
+    "wrapped narrower": lambda data: wrapped(data, 64),
+    "in one line": lambda data: wrapped(data, 10_000),
+    "an empty line": lambda data: data.replace(b"\n-----END", b"\n\n-----END"),
+    "no final newline": lambda data: data[:-1],
+    "two final newlines": lambda data: data + b"\n",
+    "a space at a line's end": lambda data: data.replace(b"\n-----END", b" \n-----END"),
     "CRLF": lambda data: data.replace(b"\n", b"\r\n"),
     "cut": lambda data: b"\n".join([*data.split(b"\n")[:2], *data.split(b"\n")[-2:]]),
 }
@@ -91,6 +108,29 @@ def test_a_broken_armor_is_refused(keys: dict[str, Path], name: str) -> None:
         parse(ARMOR[name](good))
 
 
+@pytest.mark.parametrize("kind", ["ed25519", "rsa", "ecdsa"])
+def test_the_armor_of_ssh_keygen_is_the_only_one(keys: dict[str, Path], kind: str) -> None:
+    good = sign(keys[kind], MESSAGE, "prereg-seal")
+    assert wrapped(good, 70) == good
+    parse(good)
+    assert wrapped(good, 69) != good
+    with pytest.raises(SignatureFault, match="70 columns"):
+        parse(wrapped(good, 69))
+
+
+def test_bits_that_base64_drops_are_zero(keys: dict[str, Path]) -> None:
+    for length in range(8, 12):
+        good = sign(keys["ed25519"], MESSAGE, "n" * length)
+        parse(good)
+        if (at := good.find(b"=")) > 0:
+            alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+            other = alphabet[alphabet.index(good[at - 1]) + 1]
+            with pytest.raises(SignatureFault):
+                parse(good[: at - 1] + bytes([other]) + good[at:])
+            return
+    raise AssertionError("no signature had padding")
+
+
 def test_a_blob_with_more_in_it_is_refused(keys: dict[str, Path]) -> None:
     lines = sign(keys["ed25519"], MESSAGE, "prereg-seal").split(b"\n")
     blob = base64.b64decode(b"".join(lines[1:-2]))
@@ -99,7 +139,7 @@ def test_a_blob_with_more_in_it_is_refused(keys: dict[str, Path]) -> None:
     reserved = blob.replace(namespace, b"prereg-seal\0\0\0\1x")
     for bent, says in ((reserved, "reserved"), (blob + b"\0", "after the end")):
         with pytest.raises(SignatureFault, match=says):
-            parse(b"\n".join([lines[0], base64.b64encode(bent), *lines[-2:]]))
+            parse(armor(bent))
 
 
 def _trust(line: str, roles: dict[str, tuple[str, ...]] | None = None) -> Trust:

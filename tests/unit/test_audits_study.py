@@ -61,6 +61,17 @@ def symlinked(copy: Copy) -> None:
     (copy.study / "NOTES.md").symlink_to(copy.root / "elsewhere")
 
 
+def hard_linked(path: str) -> Callable[[Copy], None]:
+    return lambda copy: (copy.root / "elsewhere").hardlink_to(copy.study / path)
+
+
+def rewrapped(data: bytes) -> bytes:
+    """The same signature, 76 columns wide."""
+    begin, *lines, end, _ = data.split(b"\n")
+    text = b"".join(lines)
+    return b"\n".join([begin, *(text[i : i + 76] for i in range(0, len(text), 76)), end, b""])
+
+
 def bent_gzip(data: bytes) -> bytes:
     return data[:-5] + bytes([data[-5] ^ 1]) + data[-4:]
 
@@ -81,6 +92,12 @@ TAMPERED: dict[str, tuple[Callable[[Copy], object], int, str]] = {
     "a sealed file's mode": (lambda c: (c.study / CODE).chmod(0o644), 3, CODE),
     "a sealed file removed": (lambda c: c.drop("NOTES.md"), 3, "NOTES.md"),
     "a sealed file moved into a link": (symlinked, 1, "NOTES.md"),
+    "a sealed file with a second name": (hard_linked("NOTES.md"), 1, "NOTES.md"),
+    "a shard with a second name": (hard_linked(f"{SHARD}.jsonl.gz"), 1, f"{SHARD}.jsonl.gz"),
+    "the head's signature wrapped wider": (lambda c: c.edit(f"{HEAD}.sig", rewrapped), 6, f"{HEAD}.sig"),
+    "the seal's signature wrapped wider": (
+        lambda c: c.edit(f"{MANIFEST}.sig", rewrapped), 4, f"{MANIFEST}.sig",
+    ),
     "a file added": (lambda c: (c.study / "extra.txt").write_text("x"), 1, "extra.txt"),
     "a file added to the code": (lambda c: (c.study / "code/x.pyc").write_text("x"), 3, "code/x.pyc"),
     "an empty folder added": (lambda c: (c.study / "empty").mkdir(), 1, "empty"),
