@@ -94,6 +94,50 @@ def rechain(study: Path, *, decisions: bool = False) -> None:
     path.write_bytes(rfc8785.dumps(json.loads(path.read_bytes()) | {"head": prev}) + b"\n")
 
 
+def git(study: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=R", "-c", "user.email=rex@example.org", *arguments]
+    return subprocess.run(command, cwd=study, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def sign(study: Path, path: str, who: str, namespace: str) -> None:
+    """Sign a file with the key of one person."""
+    target = study / path
+    target.with_name(target.name + ".sig").unlink(missing_ok=True)
+    key = study.parents[2] / "keys" / who
+    command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace, str(target)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def rewrite_analysis(study: Path, old: bytes, new: bytes) -> None:
+    """From the collection on, everything is made anew by the reviewer, who has no key but their own."""
+    report_name = "audit/report.json"
+    names = ("ledger.jsonl", "ledger.head.json", "analysis/decisions.json", report_name)
+    kept = {name: (study / name).read_bytes() for name in names}
+    git(study, "reset", "-q", "--hard", git(study, "log", "-1", "--format=%H", "--", "records"))
+    for name, data in kept.items():
+        (study / name).parent.mkdir(exist_ok=True)
+        (study / name).write_bytes(data)
+    decisions = study / "analysis" / "decisions.json"
+    assert old in kept["analysis/decisions.json"]
+    decisions.write_bytes(kept["analysis/decisions.json"].replace(old, new))
+    lines = ledger(study)
+    assert [json.loads(line)["type"] for line in lines[-2:]] == ["analysis", "audit"]
+    write_ledger(study, lines[:-1])
+    rechain(study, decisions=True)
+    lines[:-1] = ledger(study)
+    report = json.loads(kept[report_name].replace(old, new)) | {"ledger_head": sha(lines[-2])}
+    (study / report_name).write_bytes(rfc8785.dumps(report) + b"\n")
+    sign(study, report_name, "rex", "prereg-audit")
+    audit: dict[str, Any] = json.loads(lines[-1])
+    audit["body"]["report_sha256"] = sha((study / report_name).read_bytes())
+    audit["body"]["signature_sha256"] = sha((study / f"{report_name}.sig").read_bytes())
+    write_ledger(study, [*lines[:-1], rfc8785.dumps(audit) + b"\n"])
+    rechain(study, decisions=True)
+    sign(study, "ledger.head.json", "rex", "prereg-ledger")
+    git(study, "add", "-A")
+    git(study, "commit", "-q", "-m", "Analyse and audit")
+
+
 def rewrite_history(study: Path) -> None:
     """One commit with everything in it, in place of the commits that show the order."""
     repository = study.parent.parent
