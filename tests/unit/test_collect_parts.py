@@ -1,13 +1,9 @@
-"""The parts of collection that need no worker: clocks, costs, progress, seeds of a repository, staging."""
+"""The parts of collection that need no worker: clocks, costs, progress, staging."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
-import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,22 +11,17 @@ from typing import Any
 import pytest
 from test_collect_kit import protocol as toy_protocol
 
-from prereg.codec.canonical import dump_file
-from prereg.codec.convert import read_authored, to_json
+from prereg.codec.convert import read_authored
 from prereg.collect.ceilings import Clocks, study_seconds, unit_seconds
 from prereg.collect.cost import cost_of
 from prereg.collect.executors.base import Job, opening_of
 from prereg.collect.progress import Cost, Lines, Meter, duration
 from prereg.collect.runtime import load_build
 from prereg.collect.staging import staged
-from prereg.errors import PreregError
-from prereg.model.law import Valued
 from prereg.model.plan import plan
-from prereg.model.record import Counters, Record, ShardMeta
+from prereg.model.record import ShardMeta
 from prereg.model.seal import Entry, EntryType
 from prereg.model.study import Ceilings, Protocol, SeedBlock, Seeds
-from prereg.seal.records import encode_shard
-from prereg.store.seeds import not_understood, seeds_check, studies_in
 
 
 class Clock:
@@ -232,192 +223,3 @@ def test_staged_files_are_what_was_verified_and_cannot_be_rewritten(tmp_path: Pa
         assert modes == {"a.txt": 0o444, "run.sh": 0o555, "code": 0o555}
         root = stage.study.parent
     assert not root.exists()
-
-
-# -- the seeds of a repository ---------------------------------------------------------------------------
-
-
-def add_study(studies: Path, name: str, *blocks: tuple[str, int, int]) -> Path:
-    root = studies / name
-    root.mkdir(parents=True)
-    value = {
-        "schema": "prereg/seeds/v1",
-        "study": name,
-        "blocks": [
-            {"id": b, "role": "discovery", "unit": f"m.{b}.a", "first": str(f), "end": str(e)}
-            for b, f, e in blocks
-        ],
-    }
-    (root / "seeds.json").write_text(json.dumps(value))
-    return root
-
-
-def add_meta(root: Path, **changes: Any) -> None:
-    made = meta(**changes)
-    file = root / "records" / made.unit / f"{made.shard:05d}.meta.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(dump_file(to_json(made)))
-
-
-def test_the_seeds_check_names_reserved_used_and_own_overlaps(tmp_path: Path) -> None:
-    add_study(tmp_path, "a", ("x", 0, 10), ("y", 5, 7))
-    used = add_study(tmp_path, "b", ("z", 5000, 5010))
-    add_meta(used, first_seed=str((1 << 32) + 8), requests=4, draws=4)
-    (tmp_path / "not-a-study").mkdir()
-    (tmp_path / "README").write_text("")
-    found = {
-        (o.study_a, o.block_a, o.study_b, o.block_b, o.first, o.end, o.width) for o in seeds_check(tmp_path)
-    }
-    assert found == {("a", "x", "a", "y", 5, 7, 64), ("a", "x", "b", "records/m.c.a", 8, 10, 32)}
-
-
-def test_a_studys_records_lie_in_its_own_blocks_without_complaint(tmp_path: Path) -> None:
-    add_meta(add_study(tmp_path, "b", ("z", 500, 510)))
-    assert seeds_check(tmp_path) == []
-
-
-def mark(root: Path, name: str, how: str) -> None:
-    """Put something that is there but cannot be read."""
-    file = root / name
-    root.mkdir(parents=True, exist_ok=True)
-    if how == "link":
-        file.symlink_to("nowhere")
-    elif how == "pipe":
-        os.mkfifo(file)
-    elif how == "folder":
-        file.mkdir()
-    else:
-        file.write_text("<<FILL")
-
-
-HOW = ["link", "pipe", "folder", "junk"]
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_a_draft_that_is_not_understood_reserves_nothing_and_is_named(tmp_path: Path, how: str) -> None:
-    add_study(tmp_path, "b", ("x", 0, 10))
-    mark(tmp_path / "a", "seeds.json", how)
-    assert [p.name for p in studies_in(tmp_path)] == ["a", "b"]
-    assert seeds_check(tmp_path) == []
-    assert not_understood(tmp_path) == ["a"]
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("name", ["ledger.jsonl", "records"])
-def test_a_study_that_is_no_draft_must_have_seeds_that_are_understood(
-    tmp_path: Path, name: str, how: str
-) -> None:
-    mark(tmp_path / "a", name, how)
-    with pytest.raises(PreregError, match="missing") as caught:
-        seeds_check(tmp_path)
-    assert str(caught.value.where).endswith("a/seeds.json")
-    (tmp_path / "a" / "seeds.json").write_text("<<FILL")
-    with pytest.raises(PreregError, match="not understood") as caught:
-        seeds_check(tmp_path)
-    assert str(caught.value.where).endswith("a/seeds.json")
-    assert not_understood(tmp_path) == []
-
-
-@pytest.mark.parametrize("how", ["link", "pipe", "junk"])
-@pytest.mark.parametrize("name", ["records", "records/m.c.a"])
-def test_records_that_are_no_folder_are_a_fault(tmp_path: Path, name: str, how: str) -> None:
-    root = add_study(tmp_path, "a", ("x", 0, 1))
-    mark((root / name).parent, Path(name).name, how)
-    with pytest.raises(PreregError, match="folder") as caught:
-        seeds_check(tmp_path)
-    assert str(caught.value.where).endswith(name)
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("name", ["00001.meta.json", "00001.jsonl.gz", "00000.jsonl.gz"])
-def test_a_record_file_that_cannot_be_read_is_a_fault(tmp_path: Path, name: str, how: str) -> None:
-    root = add_study(tmp_path, "a", ("x", 500, 510))
-    add_meta(root)
-    folder = next((root / "records").iterdir())
-    mark(folder, name, how)
-    with pytest.raises(PreregError) as caught:
-        seeds_check(tmp_path)
-    assert str(caught.value.where).endswith(name)
-
-
-def test_the_seeds_in_the_lines_count_whatever_the_meta_says(tmp_path: Path) -> None:
-    add_study(tmp_path, "a", ("x", 9000, 9002))
-    root = add_study(tmp_path, "b", ("z", 500, 510))
-    add_meta(root)
-    file = next((root / "records").glob("*/*.meta.json"))
-    record = Record(
-        seal="a" * 64, unit=file.parent.name, shard=0, attempt=1, draw=0, seed="9001", row=0,
-        outcome=Valued(value='"seed":"7"'), counters=Counters(proposals=0, verifications=0, accepted=0),
-    )  # fmt: skip
-    file.with_name("00000.jsonl.gz").write_bytes(encode_shard([record]).data)
-    (found,) = seeds_check(tmp_path)
-    assert (found.study_a, found.study_b, found.first, found.end) == ("a", "b", 9001, 9002)
-
-
-UNDERSTOOD = [
-    [{"first": "0", "end": "18446744073709551616"}],
-    [{"first": 5, "end": 6.0, "id": 3, "more": None}],
-    [{"first": "1", "end": 2, "id": "x"}, {"first": "5", "end": "9", "id": "x"}],
-]
-NOT_UNDERSTOOD: list[Any] = [
-    None,
-    {},
-    [],
-    [1],
-    [{"first": "5"}],
-    [{"first": "6", "end": "6"}],
-    [{"first": "-1", "end": "6"}],
-    [{"first": -1, "end": 6}],
-    [{"first": "01", "end": "6"}],
-    [{"first": False, "end": 6}],
-    [{"first": 5, "end": 6.5}],
-    [{"first": "0", "end": "18446744073709551617"}],
-    [{"first": "5", "end": "6"}, {"first": "<<FILL", "end": "9"}],
-]
-
-
-@pytest.mark.parametrize("blocks", UNDERSTOOD)
-def test_nothing_but_first_and_end_matters_in_another_studys_seeds(tmp_path: Path, blocks: list[Any]) -> None:
-    add_study(tmp_path, "b", ("y", 5, 6))
-    root = add_study(tmp_path, "a")
-    (root / "seeds.json").write_text(json.dumps({"blocks": blocks, "study": "b", "what": 1}))
-    (found,) = seeds_check(tmp_path)
-    assert (found.study_a, found.study_b, found.first, found.end) == ("a", "b", 5, 6)
-    assert not_understood(tmp_path) == []
-
-
-@pytest.mark.parametrize("blocks", NOT_UNDERSTOOD)
-def test_what_is_not_understood_of_a_draft_is_nothing(tmp_path: Path, blocks: Any) -> None:
-    add_study(tmp_path, "b", ("y", 5, 6))
-    root = add_study(tmp_path, "a")
-    (root / "seeds.json").write_text(json.dumps({"blocks": blocks}))
-    assert seeds_check(tmp_path) == []
-    assert not_understood(tmp_path) == ["a"]
-    (root / "ledger.jsonl").write_text("")
-    with pytest.raises(PreregError, match="not understood"):
-        seeds_check(tmp_path)
-
-
-def test_a_copy_of_a_study_overlaps_with_it(tmp_path: Path) -> None:
-    add_study(tmp_path, "a", ("x", 5, 6))
-    shutil.copytree(tmp_path / "a", tmp_path / "b")
-    assert len(seeds_check(tmp_path)) == 1
-
-
-def test_the_command_names_what_is_not_understood(tmp_path: Path) -> None:
-    add_study(tmp_path, "b", ("y", 5, 6))
-    mark(tmp_path / "a", "seeds.json", "link")
-    command = [str(Path(sys.executable).parent / "prereg"), "seeds", "check", str(tmp_path)]
-    run = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(run.stdout) == {"studies": ["a", "b"], "overlaps": [], "not_understood": ["a"]}
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "not understood, so reserving nothing: a" in " ".join((run.stdout + run.stderr).split())
-
-
-def test_an_altered_meta_is_not_passed_over(tmp_path: Path) -> None:
-    root = add_study(tmp_path, "a", ("x", 0, 1))
-    add_meta(root)
-    file = next(root.rglob("*.meta.json"))
-    file.write_bytes(file.read_bytes().replace(b'"first_seed":"500"', b'"first_seed":500'))
-    with pytest.raises(PreregError, match="first_seed"):
-        seeds_check(tmp_path)
