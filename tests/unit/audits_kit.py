@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy as copying
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits_fixture import ROOT, make_key, run
+from audits_fixture import ROOT, Plan, make_key, run
 
 from audits.jsonc import parse
 from audits.report import Outcome, report_bytes
@@ -68,3 +69,36 @@ def commit(copy: Copy) -> None:
 
 def on_bytes(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
     return lambda data: data.replace(old, new, 1)
+
+
+def change(name: str, edit: Callable[[Any], Any], when: Callable[[Any], bool] = lambda value: True) -> Plan:
+    """A plan in which one kind of file or entry is changed before it is written and signed."""
+
+    def apply(kind: str, value: Any) -> Any:
+        if kind != name or not when(value):
+            return value
+        value = copying.deepcopy(value)
+        changed = edit(value)
+        return value if changed is None else changed
+
+    return Plan(edit=apply)
+
+
+def put(*path: Any, to: Any) -> Callable[[Any], None]:
+    """Set what is at a path of keys."""
+
+    def edit(value: Any) -> None:
+        for key in path[:-1]:
+            value = value[key]
+        value[path[-1]] = to
+
+    return edit
+
+
+def drop(*path: Any) -> Callable[[Any], None]:
+    def edit(value: Any) -> None:
+        for key in path[:-1]:
+            value = value[key]
+        del value[path[-1]]
+
+    return edit
