@@ -3,7 +3,7 @@
 1. No other collection of this study runs, and its ledger is a sound chain.
 2. The study is sealed or collecting.
 3. Everything sealed verifies, and every stored shard.
-4. The signer is a collector or an author.
+4. The signer is a collector or an author, and nobody else's entries wait for their signature.
 5. There is an attempt left.
 6. Each build's environment is the sealed one.
 7. The reserved seeds are nobody else's.
@@ -110,6 +110,21 @@ def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str) -> None:
         )
     except PreregError as error:
         raise _numbered(error, 4) from None
+
+
+def refuse_unsigned_of_others(verified: VerifiedStudy, principal: str) -> None:
+    """Gate 4, second part: what a killed run left is signed by the one who ran it, before anybody goes on.
+
+    Without that no commit would hold a signed head at the hand-over, and the study could never verify again.
+    """
+    waiting = [e for e in verified.entries[verified.signed :] if e.actor != principal]
+    if waiting:
+        first = waiting[0]
+        raise WrongState(
+            f"gate 4: entry {first.seq} is {first.actor}'s and not signed yet: a run of theirs was killed",
+            where=f"ledger.jsonl:{first.seq}",
+            next_step=f"{first.actor} runs prereg collect {verified.paths.root} once more",
+        )
 
 
 def refuse_second_attempt(verified: VerifiedStudy) -> None:

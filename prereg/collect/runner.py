@@ -114,6 +114,7 @@ def _collect(
         state = gates.state_of(paths, ledger)
         verified = gates.verify(paths)
         gates.refuse_signer(paths, key, principal)
+        gates.refuse_unsigned_of_others(verified, principal)
         gates.refuse_second_attempt(verified)
         for name in discard_leftovers(paths, verified.entries):
             progress.note(f"{name}: left by a run that was killed; removed")

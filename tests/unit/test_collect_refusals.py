@@ -20,9 +20,13 @@ from test_collect_kit import (
 from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.collect.runtime import build_environment
-from prereg.errors import UsageError, VerificationFailed, WrongState
+from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
+from prereg.model.plan import plan
 from prereg.seal.keys import generate_key
+from prereg.seal.verify import verify_study
+from prereg.store.ledger import LedgerWriter
 from prereg.store.lock import study_lock
+from tests.unit import study_fixture
 
 
 @pytest.fixture
@@ -148,3 +152,32 @@ def test_a_silly_number_of_workers_is_refused(desk: Desk, workers: int) -> None:
     make_study(desk)
     with pytest.raises(UsageError, match="workers"):
         desk.collect(workers=workers)
+
+
+def test_nobody_goes_on_over_the_unsigned_entries_of_another(tmp_path: Path) -> None:
+    paths = study_fixture.make_study(tmp_path)
+    sealed = study_fixture.seal(paths)
+    shard = plan(verify_study(paths).study.protocol, verify_study(paths).study.seeds)[0]
+    with LedgerWriter.open(paths) as writer:
+        started = {
+            "seal": sealed.seal,
+            "attempt": 1,
+            "environments": study_fixture.ENVIRONMENTS,
+            "workers": 1,
+            "network": "not-cut",
+            "network_reason": "a test",
+        }
+        writer.append("collection-started", started, "col@example.org")
+        study_fixture.store_shard(writer, "coin", sealed.seal, shard, "col")
+    before = paths.ledger.read_bytes()
+    with pytest.raises(WrongState, match=r"entry 2 is col@example\.org's and not signed yet") as refused:
+        collect_study(
+            paths, key=study_fixture.signing_key(paths), principal="ada@example.org", progress=Silent()
+        )
+    assert refused.value.next_step is not None and refused.value.next_step.startswith("col@example.org runs")
+    assert paths.ledger.read_bytes() == before
+    # Their own next run passes this gate: it is stopped by the environment, which this study made up.
+    with pytest.raises(PreregError, match="gate 6"):
+        collect_study(
+            paths, key=study_fixture.signing_key(paths, "col"), principal="col@example.org", progress=Silent()
+        )
