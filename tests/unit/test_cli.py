@@ -150,3 +150,23 @@ def test_a_command_that_only_crashes_is_found_before_the_seal(name: str, tmp_pat
     assert "every draw of pocock in the reference arm fixed crashed" in done.stderr
     if "fails" in name:
         assert "no such thing" in done.stderr
+
+
+SEALED_PLACES = ["seal/manifest.json", "ledger.jsonl", "ledger.head.json", "ledger.head.json.sig", "coin.py"]
+
+
+@pytest.mark.parametrize("name", ["protocol.json", "seeds.json", "events.json", *SEALED_PLACES])
+def test_a_folder_in_place_of_a_file_is_no_bug(name: str, tmp_path: Path) -> None:
+    paths = study_fixture.make_study(tmp_path)
+    verbs = ["check", "status"]
+    if name in SEALED_PLACES:
+        study_fixture.seal(paths)
+        verbs = ["verify", "diff", "status"]
+    (paths.root / name).unlink()
+    (paths.root / name).mkdir()
+    for verb in verbs:
+        done = prereg(verb, str(paths.root))
+        assert "Traceback" not in done.stderr, (verb, done.stderr)
+        assert done.returncode in (0, 1, 2, 3, 4), (verb, done.returncode)
+        if verb in ("check", "verify"):
+            assert done.returncode != 0, verb

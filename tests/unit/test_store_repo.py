@@ -289,3 +289,34 @@ def test_a_held_index_is_waited_for_and_then_named(top: Path, monkeypatch: pytes
     assert Repo.find(top).head() is None
     (top / ".git" / "index.lock").unlink()
     commit(top, "a")
+
+
+@pytest.mark.parametrize("setting", ["extensions.partialClone=origin", "remote.origin.promisor=true"])
+def test_a_partial_clone_is_refused(tmp_path: Path, setting: str) -> None:
+    repo = Repo.create(tmp_path)
+    name, _, value = setting.partition("=")
+    subprocess.run(["git", "config", name, value], cwd=tmp_path, check=True)
+    with pytest.raises(WrongState, match="partial clone"):
+        repo.refuse_partial_history()
+
+
+def test_a_repository_cannot_make_git_run_a_program(tmp_path: Path) -> None:
+    """A missing object and a promisor remote: git would fetch it, by whatever program the remote names."""
+    folder = tmp_path / "r"
+    folder.mkdir()
+    repo = Repo.create(folder)
+    (folder / "file").write_text("content")
+    commit = repo.commit([folder / "file"], "One", {}, principal="a@example.org")
+    blob = repo.blobs_at(commit, folder / "file")["file"][1]
+    ran = tmp_path / "ran"
+    for setting in (
+        ["core.repositoryformatversion", "1"],
+        ["extensions.partialClone", "origin"],
+        ["remote.origin.promisor", "true"],
+        ["protocol.ext.allow", "always"],
+        ["remote.origin.url", f"ext::sh -c touch% {ran}"],
+    ):
+        subprocess.run(["git", "config", *setting], cwd=folder, check=True)
+    (folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert Repo.find(folder).blob_at(commit, folder / "file") is None
+    assert not ran.exists()
