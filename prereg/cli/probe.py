@@ -14,7 +14,7 @@ from prereg.cli.output import AsJson, emit, number, say, table
 from prereg.errors import UsageError
 
 if TYPE_CHECKING:
-    from prereg.model.law import Event, Mass, Predicate
+    from prereg.model.law import Event, Mass
     from prereg.model.tree import ExactResult, Tree
 
 EXPLAINED = 10
@@ -54,8 +54,13 @@ def probe(
     """
     from prereg.analyse.exact import decide_exactly
     from prereg.collect.choices import Walk, walk_arms
+    from prereg.draft.rules import documented_rules, tiny_model
 
-    model = _model(model_seed, initializer_range)
+    if not 0 < tolerance < 1:
+        raise UsageError(
+            f"{tolerance} is no tolerance: between 0 and 1", where="--tolerance", next_step="1e-5"
+        )
+    model = tiny_model(model_seed, initializer_range)
     ids = _prompt(prompt, prompt_ids, model)
     features = _features(settings or [])
     configuration = {
@@ -78,7 +83,7 @@ def probe(
     meter = _Meter()
     walked = walk_arms(walk, build, advance=meter.advance, failing=_failing)
     meter.end()
-    predicates = _predicates(features, horizon, ids, model)
+    predicates = documented_rules(features, horizon, ids, model)
     result = decide_exactly(
         walked.off,
         walked.on,
@@ -118,21 +123,6 @@ class _Meter:
 
     def end(self) -> None:
         self._line(self._clock())
-
-
-def _model(seed: str, initializer_range: float) -> dict[str, Any]:
-    return {
-        "kind": "tiny-llama",
-        "seed": seed,
-        "initializer_range": initializer_range,
-        "vocab": ["a", "b", "c", "d", "e", "f", "<eos>"],
-        "eos": 6,
-        "hidden": 16,
-        "intermediate": 32,
-        "layers": 1,
-        "heads": 2,
-        "context": 64,
-    }
 
 
 def _prompt(letters: str, ids: str | None, model: Mapping[str, Any]) -> list[int]:
@@ -179,29 +169,6 @@ def _drafter(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
     raise UsageError(
         f"there is no drafter {kind!r}", where="--drafter", next_step="prompt-lookup or assistant"
     )
-
-
-def _predicates(
-    features: Mapping[str, Any], horizon: int, prompt: Sequence[int], model: Mapping[str, Any]
-) -> list[Predicate]:
-    """The documented rules that these parameters bring with them."""
-    from prereg.model.law import MaxTokens, NoEarlyEnd, NothingAfter, Predicate
-
-    vocabulary: list[str] = model["vocab"]
-    found = [
-        Predicate(id="horizon", statement="", source="max_new_tokens", rule=MaxTokens(n=horizon)),
-    ]
-    least = features.get("min_new_tokens")
-    if isinstance(least, int):
-        rule = NoEarlyEnd(n=least, end=(model["eos"],))
-        found.append(Predicate(id="no-early-end", statement="", source="min_new_tokens", rule=rule))
-    stops = features.get("stop_strings") or []
-    for i, stop in enumerate([stops] if isinstance(stops, str) else stops):
-        if isinstance(stop, str) and stop and all(letter in vocabulary for letter in stop):
-            pattern = tuple(vocabulary.index(letter) for letter in stop)
-            after = NothingAfter(pattern=pattern, context=tuple(prompt[-len(pattern) :]))
-            found.append(Predicate(id=f"stop-{i}", statement="", source="stop_strings", rule=after))
-    return found
 
 
 def _events(off: Tree, horizon: int) -> tuple[Event, ...]:

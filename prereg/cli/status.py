@@ -11,6 +11,7 @@ from prereg.cli.output import AsJson, StudyDir, emit, number, say, short, table
 @app.command(epilog="Example: prereg status studies/mine --json")
 def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
+    from prereg.seal.verify import NEXT
     from prereg.store.files import read_once
     from prereg.store.layout import study_paths
     from prereg.store.ledger import head_of, read_ledger, state
@@ -22,7 +23,7 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     value: dict[str, Any] = {
         "study": paths.name,
         "state": now,
-        "next": f"{_NEXT[now]} {folder}",
+        "next": f"{NEXT[now]} {folder}",
         "entries": len(entries),
         "ledger_head": head_of(data) if data else None,
         "seal": entries[0].body["seal"] if entries else None,
@@ -50,13 +51,3 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     if value["audit"]:
         say(f"  audit        {value['audit']}")
     say(f"Next: {value['next']}")
-
-
-_NEXT = {
-    "draft": "prereg check",
-    "sealed": "prereg collect",
-    "collecting": "prereg collect",
-    "collected": "prereg analyse",
-    "analysed": "prereg audit",
-    "audited": "prereg report",
-}

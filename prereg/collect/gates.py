@@ -27,7 +27,7 @@ from prereg.seal.head import ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.trust import LEDGER, check_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
-from prereg.seal.verify import verify_study
+from prereg.seal.verify import NEXT, verify_study
 from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter, parse_time, timestamp
@@ -69,11 +69,8 @@ def state_of(paths: StudyPaths, ledger: LedgerWriter) -> str:
     raise WrongState(
         f"gate 2: the study is {ledger.state}: every sealed draw is there and nothing is left to collect",
         where=str(paths.root),
-        next_step=f"prereg {_NEXT[ledger.state]} {paths.root}",
+        next_step=f"{NEXT[ledger.state]} {paths.root}",
     )
-
-
-_NEXT = {"collected": "analyse", "analysed": "audit", "audited": "report"}
 
 
 def _is_finished(paths: StudyPaths, ledger: LedgerWriter) -> bool:

@@ -39,6 +39,8 @@ USAGE = {
     "a setting that is none": ["probe", "--build", "hf-5.17.0", "--set", "top_k"],
     "a setting that is no JSON": ["probe", "--build", "hf-5.17.0", "--set", "top_k=x"],
     "a prompt with other letters": ["probe", "--build", "hf-5.17.0", "--prompt", "xyz"],
+    "a tolerance that is none": ["probe", "--build", "hf-5.17.0", "--tolerance", "nan"],
+    "a model seed that is none": ["probe", "--build", "hf-5.17.0", "--model-seed", "abc"],
     "no such drafter": ["probe", "--build", "hf-5.17.0", "--drafter", "crystal-ball"],
 }
 
