@@ -48,6 +48,7 @@ class Worker:
             "law": self._law,
             "choices": self._choices,
             "explain": self._explain,
+            "features": self._features,
             "close": self._close,
         }
         name = line.request.get("op")
@@ -130,6 +131,11 @@ class Worker:
 
         return choices_wire.explained(self._opened(), _arm(request), request)
 
+    def _features(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness import sweep
+
+        return sweep.features(_field(request, "adapter", str))
+
     def _close(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         self.closed = True
         return {}
@@ -175,7 +181,8 @@ def main() -> int:
 
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
-    its `ok`; `law` (`naive`); `choices` and `explain` (see `harness.collectors.choices_wire`); `close`.
+    its `ok`; `law` (`naive`); `choices` and `explain` (see `harness.collectors.choices_wire`); `features`
+    (`adapter`), what the installed engine offers (`harness.sweep`); `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

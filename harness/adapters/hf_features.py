@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from transformers import GenerationConfig, SynthIDTextWatermarkingConfig
+from transformers import (
+    GenerationConfig,
+    LogitsProcessorList,
+    StoppingCriteriaList,
+    SynthIDTextWatermarkingConfig,
+)
 
+from harness.adapters.custom import Custom, load_all
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
 SAMPLING: Mapping[str, Any] = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
@@ -51,6 +58,39 @@ DRAFTERS: Mapping[str, frozenset[str]] = {
 """Kinds of drafter, each with its fields."""
 
 
+PROCESSORS, STOPPING = "processors", "stopping"
+"""Features that are lists of a user's own classes: arguments of `generate()`, not settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A user's own classes in a configuration."""
+
+    processors: tuple[Custom, ...]
+    stopping: tuple[Custom, ...]
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of one call of `generate()`: fresh instances, and nothing where there are no classes."""
+        given: dict[str, Any] = {}
+        if self.processors:
+            given["logits_processor"] = LogitsProcessorList(own.fresh() for own in self.processors)
+        if self.stopping:
+            given["stopping_criteria"] = StoppingCriteriaList(own.fresh() for own in self.stopping)
+        return given
+
+
+def own_classes(features: Mapping[str, Any]) -> Own:
+    """Load a user's own classes; `JobError` says which cannot be."""
+    return Own(
+        processors=load_all(features.get(PROCESSORS, []), f"features.{PROCESSORS}"),
+        stopping=load_all(features.get(STOPPING, []), f"features.{STOPPING}"),
+    )
+
+
+WATERMARKS: Mapping[str, Any] = {"synthid": SynthIDTextWatermarkingConfig, "greenlist": WatermarkingConfig}
+"""Kinds of watermark, each with the engine's class of its arguments."""
+
+
 def known() -> frozenset[str]:
     """The names of all settings of this engine's `GenerationConfig`."""
     return frozenset(name for name in vars(GenerationConfig()) if not name.startswith("_"))
@@ -60,11 +100,14 @@ def settings(features: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of `GenerationConfig` for `features`; `JobError` names a feature it cannot take.
 
     `watermarking` is `{"kind": "synthid", "keys", "ngram_len", ...}`; `sequence_bias` a list of
-    `[[ids], bias]`; everything else goes to the engine as it is.
+    `[[ids], bias]`; `processors` and `stopping` are no settings (`own_classes`); everything else goes to the
+    engine as it is.
     """
     names = known() | {"watermarking"}
     given = dict(SAMPLING)
     for name, value in features.items():
+        if name in (PROCESSORS, STOPPING):
+            continue
         if name not in names or name == "watermarking_config":
             raise JobError(BAD_REQUEST, f"features.{name}: this engine has no such setting")
         if name in FIXED or name in RETURN_MAP:
@@ -81,11 +124,15 @@ def settings(features: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _watermarking(value: Any) -> Any:
-    if not isinstance(value, dict) or value.get("kind") != "synthid":
-        raise JobError(UNSUPPORTED, "features.watermarking: there is only the kind synthid")
+    kind = value.get("kind") if isinstance(value, dict) else None
+    make = WATERMARKS.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        raise JobError(
+            UNSUPPORTED, f"features.watermarking: there are only the kinds {', '.join(WATERMARKS)}"
+        )
     arguments = {name: argument for name, argument in value.items() if name != "kind"}
     try:
-        return SynthIDTextWatermarkingConfig(**arguments)
+        return make(**arguments)
     except (TypeError, ValueError) as error:
         raise JobError(BAD_REQUEST, f"features.watermarking: {error}") from error
 

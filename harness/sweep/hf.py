@@ -1,0 +1,56 @@
+"""What an installed Transformers offers: read from its own code, not from a list of ours."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import transformers
+from transformers import GenerationConfig, GenerationMixin, LogitsProcessor, StoppingCriteria
+from transformers.generation import configuration_utils
+
+from harness.sweep import Offered
+
+FACTORIES: tuple[Callable[..., Any], ...] = (
+    GenerationMixin._get_logits_processor,
+    GenerationMixin._get_stopping_criteria,
+)
+"""Where `generate()` makes its processors and its stopping rules."""
+
+
+def offered() -> Offered:
+    """The settings of `GenerationConfig`, the arguments of `generate()`, and what its factories make."""
+    made = [kind for factory in FACTORIES for kind in instantiated(factory)]
+    for kind in vars(configuration_utils).values():
+        # A watermark's configuration makes its own processor.
+        if inspect.isclass(kind) and issubclass(kind, configuration_utils.BaseWatermarkingConfig):
+            made.extend(instantiated(kind.construct_processor))
+    arguments = inspect.signature(GenerationMixin.generate).parameters
+    return Offered(
+        engine="transformers",
+        version=transformers.__version__,
+        settings=tuple(sorted(name for name in vars(GenerationConfig()) if not name.startswith("_"))),
+        arguments=tuple(sorted(set(arguments) - {"self", "kwargs"})),
+        processors=_names(made, LogitsProcessor),
+        criteria=_names(made, StoppingCriteria),
+    )
+
+
+def instantiated(function: Callable[..., Any]) -> list[type[Any]]:
+    """The classes of the engine that the source of `function` calls by name."""
+    scope = inspect.unwrap(function).__globals__
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    called = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_name(node.func)]
+    found = [scope.get(name) for name in called]
+    return [kind for kind in found if inspect.isclass(kind)]
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def _names(kinds: list[type[Any]], base: type[Any]) -> tuple[str, ...]:
+    return tuple(sorted({kind.__name__ for kind in kinds if issubclass(kind, base) and kind is not base}))
