@@ -11,6 +11,7 @@ from transformers import (
     LogitsProcessorList,
     StoppingCriteriaList,
     SynthIDTextWatermarkingConfig,
+    WatermarkingConfig,
 )
 
 from harness.adapters.custom import Custom, load_all

@@ -43,13 +43,9 @@ def instantiated(function: Callable[..., Any]) -> list[type[Any]]:
     """The classes of the engine that the source of `function` calls by name."""
     scope = inspect.unwrap(function).__globals__
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    called = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_name(node.func)]
-    found = [scope.get(name) for name in called]
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [scope.get(name.id) for name in called if isinstance(name, ast.Name)]
     return [kind for kind in found if inspect.isclass(kind)]
-
-
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
 
 
 def _names(kinds: list[type[Any]], base: type[Any]) -> tuple[str, ...]:
