@@ -20,6 +20,9 @@ TEMPLATES = ("conformance", "two-arm")
 FIRST_SEED = 1_000_000_000
 """Where the seeds of a repository's first study begin: far from the small seeds that people try by hand."""
 
+MODELS = "models.json"
+"""What a template holds for `prereg probe`: the tiny model of each engine. No part of a study."""
+
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -63,7 +66,7 @@ def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> 
     here = Path(__file__).parent / "templates"
     out: dict[str, bytes] = {}
     for source in sorted((here / template).iterdir()):
-        if not source.is_file():
+        if not source.is_file() or source.name == MODELS:
             continue
         if source.suffix == ".json":
             value = json.loads(source.read_bytes())
