@@ -1,77 +1,21 @@
-"""Tiny Llama models whose weights are the same on every machine, and the tokenizer that goes with them."""
+"""Tiny Llama models (`harness.adapters.tiny_weights`) for Transformers, and their tokenizer."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
-
-UNIFORMS = 12
-"""16-bit uniforms summed for one weight: their sum has standard deviation 2^16 to within 1e-10."""
-
-FIELDS: Mapping[str, type | tuple[type, ...]] = {
-    "kind": str,
-    "seed": str,
-    "initializer_range": (float, int),
-    "vocab": list,
-    "eos": int,
-    "hidden": int,
-    "intermediate": int,
-    "layers": int,
-    "heads": int,
-    "context": int,
-}
-
-
-def check(spec: Mapping[str, Any]) -> None:
-    """Refuse (`JobError`) a model that is not a complete tiny-llama."""
-    kind = spec.get("kind")
-    if kind != "tiny-llama":
-        raise JobError(UNSUPPORTED, f"no model of kind {kind!r}; there is: tiny-llama")
-    for name in sorted(spec.keys() ^ FIELDS.keys()):
-        raise JobError(BAD_REQUEST, f"model.{name} is {'unknown' if name in spec else 'missing'}")
-    for name, types in FIELDS.items():
-        if not isinstance(spec[name], types) or isinstance(spec[name], bool):
-            raise JobError(BAD_REQUEST, f"model.{name} has the wrong type")
-    vocab = spec["vocab"]
-    if not all(isinstance(token, str) and token for token in vocab) or len(set(vocab)) != len(vocab):
-        raise JobError(BAD_REQUEST, "model.vocab is not a list of different nonempty strings")
-    if not 0 <= spec["eos"] < len(vocab):
-        raise JobError(BAD_REQUEST, "model.eos is not a token of the vocabulary")
-
-
-def weights(seed: str, name: str, shape: tuple[int, ...], scale: float) -> npt.NDArray[np.float32]:
-    """The float32 weights of one parameter: near-normal, mean 0, standard deviation `scale`.
-
-    SHA-256 in counter mode over (seed, name) gives 16-bit integers; the centred sum of twelve of them is an
-    integer below 2^19, hence exact in float32 after division by 2^16. One rounding multiplication by
-    `scale` follows. No step depends on the machine, its libraries or its random generators.
-    """
-    count = int(np.prod(shape, dtype=np.int64))
-    blocks = -(-count * UNIFORMS * 2 // 32)
-    key = f"prereg/tiny-llama/v1\n{seed}\n{name}\n".encode()
-    stream = b"".join(hashlib.sha256(key + block.to_bytes(8, "big")).digest() for block in range(blocks))
-    words = np.frombuffer(stream, dtype=">u2")[: count * UNIFORMS].reshape(count, UNIFORMS)
-    steps = words.sum(axis=1, dtype=np.int64) - UNIFORMS * 65535 // 2
-    values: npt.NDArray[np.float32] = (steps.astype(np.float64) / 65536.0 * scale).astype(np.float32)
-    return values.reshape(shape)
+from harness.adapters.tiny_weights import check as check
+from harness.adapters.tiny_weights import digest, parameter
+from harness.wire import BAD_REQUEST, JobError
 
 
 def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[Any, str]:
-    """Make the model of `spec` as an instance of `base`; return it and its digest (SHA-256, hex).
-
-    The digest covers the canonical JSON of `spec` and the name, shape and little-endian bytes of every
-    parameter in order of name.
-    """
+    """Make the model of `spec` as an instance of `base`; return it and its digest (`tiny_weights.digest`)."""
     check(spec)
     config = LlamaConfig(
         vocab_size=len(spec["vocab"]),
@@ -87,19 +31,11 @@ def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[
         tie_word_embeddings=False,
     )
     model = base(config).float().eval()
-    canonical = json.dumps(dict(spec), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    hashed = hashlib.sha256(canonical.encode("utf-8") + b"\n")
+    values = {name: parameter(spec, name, tuple(held.shape)) for name, held in model.named_parameters()}
     with torch.no_grad():
-        for name, parameter in sorted(model.named_parameters()):
-            shape = tuple(parameter.shape)
-            if name.endswith("norm.weight"):
-                values = np.ones(shape, dtype=np.float32)
-            else:
-                values = weights(spec["seed"], name, shape, float(spec["initializer_range"]))
-            parameter.copy_(torch.from_numpy(values))
-            hashed.update(f"{name} {list(shape)}\n".encode())
-            hashed.update(values.astype("<f4").tobytes())
-    return model, hashed.hexdigest()
+        for name, held in model.named_parameters():
+            held.copy_(torch.from_numpy(values[name]))
+    return model, digest(spec, values)
 
 
 def check_assistant(spec: Mapping[str, Any], main: Mapping[str, Any]) -> None:
