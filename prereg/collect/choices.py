@@ -143,6 +143,11 @@ def _leaf(value: Any) -> TreeLeaf:
         outcome=outcome_from(value["outcome"]),
         proposals=int(counters["proposals"]),
         accepted=int(counters["accepted"]),
+        verifications=int(counters["verifications"]),
+        kinds=str(value["kinds"]),
+        digest=str(value["digest"]),
+        closed=bool(value["closed"]),
+        filled=int(value["filled"]),
     )
 
 

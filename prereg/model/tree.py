@@ -20,6 +20,15 @@ class TreeLeaf:
     outcome: Outcome
     proposals: int
     accepted: int
+    verifications: int = 0
+    kinds: str = ""
+    """A letter a choice: token, drafter, accept, residual, bonus (docs/formats.md section 14)."""
+    digest: str = ""
+    """Of what the engine's stateful parts saw and held."""
+    closed: bool = False
+    """Told from the row of its last choice, not run by itself."""
+    filled: int = 0
+    """Rows past the first mismatch that were filled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
