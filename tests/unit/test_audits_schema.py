@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ from audits.jsonc import parse
 from audits.load import Folder
 from audits.schema import Schema, SchemaFault
 
-SCHEMAS = sorted((Path(__file__).resolve().parents[2] / "schemas" / "v1").glob("*.schema.json"))
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = sorted((ROOT / "schemas" / "v1").glob("*.schema.json"))
+OPTIONAL_STOPPING = ROOT / "studies" / "optional-stopping"
+"""A study that was sealed with the first edition of the schemas."""
 
 ROWS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"type": "integer"}, [0, -3], [True, 1.5, "1", None]),
@@ -85,8 +90,10 @@ def test_a_wrong_value_is_named_by_its_pointer() -> None:
 
 def test_rules_json_has_the_digest_of_every_schema_of_the_repository() -> None:
     said = json.loads(rules.FILE.read_bytes())
+    newest = {name: digests[-1] for name, digests in said["schemas"].items()}
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SCHEMAS}
-    assert said == {"version": 1, "schemas": digests}
+    assert (said["version"], newest) == (1, digests)
+    assert all(len(set(digests)) == len(digests) for digests in said["schemas"].values())
 
 
 PLACES = {
@@ -109,14 +116,17 @@ def placed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return place
 
 
-def _load(root: Path) -> tuple[set[str], str]:
+def _load(root: Path) -> tuple[rules.Schemas, str]:
     folder = Folder(root / "study")
     try:
         folder.scan()
-        schemas, where = rules.load_schemas(folder)
-        return set(schemas), where
+        return rules.load_schemas(folder)
     finally:
         folder.close()
+
+
+def _schemas(root: Path) -> rules.Schemas:
+    return _load(root)[0]
 
 
 def test_schemas_are_found_in_three_places(placed: Path, tmp_path: Path) -> None:
@@ -140,9 +150,70 @@ def test_a_schema_that_is_not_there_is_named(placed: Path, tmp_path: Path) -> No
     assert caught.value.file.endswith("record.schema.json")
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"version": 2, "schemas": {}}', '{"version": 1, "schemas": []}'])
+def test_the_schema_of_leaves_may_be_missing_until_it_is_used(placed: Path, tmp_path: Path) -> None:
+    (placed / "leaf.schema.json").unlink()
+    schemas = _schemas(tmp_path)
+    assert "leaf" not in schemas and "record" in schemas
+    with pytest.raises(Fault, match="missing") as caught:
+        _ = schemas["leaf"]
+    assert caught.value.file.endswith("schemas/v1/leaf.schema.json")
+
+
+@pytest.fixture
+def first_edition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The schemas of the first edition, sealed in a study's own folder, with nothing beside the auditor."""
+    (tmp_path / "audits").mkdir()
+    monkeypatch.setattr(rules, "FILE", Path(shutil.copy(rules.FILE, tmp_path / "audits")))
+    sealed = tmp_path / "study" / "code" / "schemas" / "v1"
+    shutil.copytree(OPTIONAL_STOPPING / "code" / "schemas" / "v1", sealed)
+    return sealed
+
+
+def test_every_edition_is_taken(first_edition: Path, tmp_path: Path) -> None:
+    said = json.loads(rules.FILE.read_bytes())["schemas"]
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in first_edition.iterdir()}
+    assert digests == {name: said[name][0] for name in said if name != "leaf.schema.json"}
+    assert set(_schemas(tmp_path)) == {name.removesuffix(".schema.json") for name in digests}
+    shutil.copy(next(p for p in SCHEMAS if p.name == "protocol.schema.json"), first_edition)
+    assert "protocol" in _schemas(tmp_path)
+
+
+def test_a_first_edition_knows_no_exact_stage(first_edition: Path, tmp_path: Path) -> None:
+    schemas = _schemas(tmp_path)
+    stage = {"id": "e", "purpose": "discovery", "configurations": ["c"], "channel": "exact"}
+    protocol = json.loads((OPTIONAL_STOPPING / "protocol.json").read_bytes())
+    schemas["protocol"].check(protocol)
+    with pytest.raises(Fault, match="unknown property"):
+        schemas["protocol"].check(protocol | {"stages": [stage]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{}", '{"version": 2, "schemas": {}}', '{"version": 1, "schemas": []}',
+        '{"version": 1, "schemas": {"head.schema.json": []}}',
+        '{"version": 1, "schemas": {"head.schema.json": "00"}}',
+    ],
+)  # fmt: skip
 def test_rules_that_are_not_these_are_refused(placed: Path, tmp_path: Path, text: str) -> None:
     rules.FILE.write_text(text)
     with pytest.raises(Fault) as caught:
         _load(tmp_path)
     assert caught.value.file.endswith("rules.json")
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["in place", "copied alone"])
+def test_a_study_sealed_with_the_first_edition_still_agrees(alone: bool, tmp_path: Path) -> None:
+    auditor, study, options = ROOT / "audits", OPTIONAL_STOPPING, []
+    if alone:
+        auditor = Path(shutil.copytree(auditor, tmp_path / "audits"))
+        study = Path(shutil.copytree(study, tmp_path / "studies" / "optional-stopping"))
+        shutil.copytree(ROOT / "trust", tmp_path / "trust")
+        options = ["--without-history"]
+    command = [sys.executable, "-I", str(auditor), str(study), "--json", *options]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    report = json.loads(done.stdout)
+    assert report["result"] == "AGREES"
+    where = "schemas of the study's code/schemas/v1" if alone else "schemas beside the auditor"
+    assert where in report["steps"][4]["detail"]
