@@ -48,6 +48,9 @@ class Opened:
     eos: int
     features: Mapping[str, Any]
     drafter: Mapping[str, Any] | None
+    own: hf_features.Own
+    """A user's own processors and stopping criteria."""
+
     assistant: Any = None
     """The draft model, if the drafter is one."""
 
@@ -67,7 +70,10 @@ class Opened:
         return known
 
     def generate(self, config: Any, speculation: bool = False) -> Any:
-        """Call the engine once: token ids of (rows, length), prompt included."""
+        """Call the engine once: token ids of (rows, length), prompt included.
+
+        A user's own classes are made anew for it; `JobError` if that fails.
+        """
         ids = torch.tensor([self.prompt], dtype=torch.long)
         drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
         return self.model.generate(
@@ -75,6 +81,7 @@ class Opened:
             attention_mask=torch.ones_like(ids),
             generation_config=config,
             tokenizer=self.tokenizer,
+            **self.own.arguments(),
             **drafter,
         )
 
@@ -149,6 +156,7 @@ class HfAdapter:
             eos=model["eos"],
             features=features,
             drafter=drafter,
+            own=hf_features.own_classes(features),
             assistant=None if drafter is None else hf_model.assistant(drafter),
         )
         opened.config(False, 1)
@@ -167,7 +175,7 @@ class HfAdapter:
         torch.manual_seed(int(seed))
         try:
             sequences = opened.generate(config, arm.speculation).tolist()
-        except MemoryError:
+        except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
             return crash(error, rows, opened.probe.counters())

@@ -4,6 +4,9 @@
 `rows`, and is stopped before it samples; they see committed prefixes only. (A3) They are replayed along each
 prefix from the first call, each time with the model's uncached logits. (A4) The criteria are the ones that
 `generate()` prepared for its speculation-off loop.
+
+The engine's own processors take a batch row by row. Of a user's classes that is not known, so with any of
+them each prefix gets instances of its own, and the criteria are replayed along it as the processors are.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class HfKernel:
     def rows(self, prefixes: Sequence[Prefix]) -> list[list[float]]:
         """Float64 softmax of the processed float32 row after each prefix: (n, V)."""
         result: list[list[float]] = []
-        for chunk in _chunks(prefixes):
+        for chunk in self._chunks(prefixes):
             prepared = self._prepare(len(chunk))
             result.extend(self._replay(prepared, self._sequences(chunk)).tolist())
         return result
@@ -46,8 +49,12 @@ class HfKernel:
     def stops(self, prefixes: Sequence[Prefix]) -> list[bool]:
         """What the engine's stopping criteria say of each committed prefix: (n,)."""
         result: list[bool] = []
-        for chunk in _chunks(prefixes):
-            result.extend(self._prepare(len(chunk)).criteria(self._sequences(chunk), None).tolist())
+        for chunk in self._chunks(prefixes):
+            criteria, sequences = self._prepare(len(chunk)).criteria, self._sequences(chunk)
+            if self._opened.own.stopping:
+                for length in range(len(self._opened.prompt) + 1, sequences.shape[1]):
+                    criteria(sequences[:, :length], None)
+            result.extend(criteria(sequences, None).tolist())
         return result
 
     def outcome(self, prefix: Prefix) -> Outcome:
@@ -78,6 +85,7 @@ class HfKernel:
                 scores = prepared.processors(prefix, logits[:, -1].to(dtype=torch.float32, copy=True))
         return torch.softmax(scores.to(torch.float64), dim=-1)
 
-
-def _chunks(prefixes: Sequence[Prefix]) -> list[Sequence[Prefix]]:
-    return [prefixes[at : at + MAX_ROWS] for at in range(0, len(prefixes), MAX_ROWS)]
+    def _chunks(self, prefixes: Sequence[Prefix]) -> list[Sequence[Prefix]]:
+        own = self._opened.own
+        size = 1 if own.processors or own.stopping else MAX_ROWS
+        return [prefixes[at : at + size] for at in range(0, len(prefixes), size)]

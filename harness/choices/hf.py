@@ -20,7 +20,9 @@ import torch
 
 from harness.adapters.base import Outcome
 from harness.choices.hf_hooks import Call, Hooks, Note, Request, hash_state
+from harness.choices.hf_state import hash_whole
 from harness.choices.tree import Chooser, Run
+from harness.wire import JobError
 
 if TYPE_CHECKING:
     from harness.adapters.hf import Opened
@@ -35,6 +37,9 @@ class HfProgram:
     trace: list[Call] | None = None
     """Where to write down what each processor was shown, if at all."""
 
+    stops: list[Call] | None = None
+    """The same of the stopping criteria."""
+
     random_state_changed: int = 0
     """Runs after which a global generator stood elsewhere than before: randomness past the chooser."""
 
@@ -45,7 +50,7 @@ class HfProgram:
 
     def run(self, chooser: Chooser) -> Run:
         """Make one request, with `chooser` for every random choice."""
-        request = Request(chooser=chooser, trace=self.trace)
+        request = Request(chooser=chooser, trace=self.trace, stops=self.stops)
         before = _random_states()
         outcome = self._request(request)
         if _random_states() != before:
@@ -75,7 +80,7 @@ class HfProgram:
         opened.probe.clear()
         try:
             (sequence,) = opened.generate(config, self.speculation).tolist()
-        except MemoryError:
+        except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
             return {"crash": type(error).__name__}
@@ -85,8 +90,11 @@ class HfProgram:
     def _request(self, request: Request) -> Outcome:
         with self._replaced(request):
             outcome = self._generate()
-        for processor in request.processors:
-            hash_state(request.hashed, processor)
+        own = self.opened.own
+        kinds = {custom.kind for custom in (*own.processors, *own.stopping)}
+        for part in (*request.processors, *request.criteria):
+            # The engine's own may hold a model; they keep what changes where `hash_state` finds it.
+            (hash_whole if type(part) in kinds else hash_state)(request.hashed, part)
         request.hashed.update(repr(sorted(outcome.items())).encode())
         return outcome
 
@@ -96,6 +104,7 @@ class HfProgram:
             hooks = Hooks(request=request, prompt=self.opened.prompt, stack=stack)
             hooks.torch()
             hooks.model(self.opened.model, "main")
+            hooks.criteria(self.opened.model)
             hooks.generator(self.opened.model)
             if self.speculation and self.opened.assistant is not None:
                 hooks.model(self.opened.assistant, "drafter")

@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of one processor (kept only while tracing)."""
+    """One call of one processor or stopping criterion (kept only while tracing)."""
 
     model: str
     """`main`, or `drafter` for a draft model's own chain."""
@@ -70,6 +70,7 @@ class Request:
     chooser: Chooser | None
     hashed: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
     processors: list[Any] = field(default_factory=list)
+    criteria: list[Any] = field(default_factory=list)
     proposing: bool = False
     """A draft model is running."""
 
@@ -91,6 +92,7 @@ class Request:
 
     calls: int = 0
     trace: list[Call] | None = None
+    stops: list[Call] | None = None
 
     def prefix(self) -> tuple[int, ...]:
         return (*(self.committed or ()), *self.chosen)
@@ -220,6 +222,7 @@ class Hooks:
             return
         original, request = kind.__call__, self.request
 
+        # The signature stays too: the engine looks at it to see what a processor takes.
         @functools.wraps(original)
         def watched(processor: Any, input_ids: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
             request.calls += 1
@@ -231,6 +234,34 @@ class Hooks:
             result = original(processor, input_ids, scores, *args, **kwargs)
             hash_tensor(request.hashed, result)
             return result
+
+        vars(watched)["_watched_by"] = request
+        self._set(kind, "__call__", watched)
+
+    def criteria(self, model: Any) -> None:
+        """Watch the stopping criteria that a model prepares."""
+        prepare, request = model._get_stopping_criteria, self.request
+
+        def _get_stopping_criteria(*args: Any, **kwargs: Any) -> Any:
+            criteria = prepare(*args, **kwargs)
+            for criterion in criteria:
+                if all(criterion is not known for known in request.criteria):
+                    request.criteria.append(criterion)
+                    self._watch_criterion(type(criterion))
+            return criteria
+
+        self._set(model, "_get_stopping_criteria", functools.wraps(prepare)(_get_stopping_criteria))
+
+    def _watch_criterion(self, kind: type[Any]) -> None:
+        if getattr(kind.__call__, "_watched_by", None) is self.request:
+            return
+        original, request = kind.__call__, self.request
+
+        @functools.wraps(original)
+        def watched(criterion: Any, input_ids: Any, scores: Any, *args: Any, **kwargs: Any) -> Any:
+            if request.stops is not None:
+                request.stops.append(self._call(kind.__name__, input_ids))
+            return original(criterion, input_ids, scores, *args, **kwargs)
 
         vars(watched)["_watched_by"] = request
         self._set(kind, "__call__", watched)
