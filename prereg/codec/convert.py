@@ -10,11 +10,21 @@ from typing import Any, TypeVar, cast
 from prereg.codec.canonical import Json, loads, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
-from prereg.model import law, study
+from prereg.model import law, record, study, verdict
 
 T = TypeVar("T")
 
-_TAGGED: tuple[Any, ...] = (law.Event, law.Rule, study.Claim)
+_TAGGED: tuple[Any, ...] = (law.Event, law.Rule, study.Claim, study.Drafter)
+
+_LATER: dict[type[Any], tuple[str, ...]] = {
+    study.Stage: ("channel",),
+    study.Protocol: ("exact",),
+    study.VerdictClaim: ("channel",),
+    study.CountClaim: ("at_least", "at_most", "channel"),
+    record.ShardMeta: ("tree",),
+    verdict.Decisions: ("exact",),
+}
+"""Keys that a file may lack: what is absent stays absent, so that older bytes come out as they went in."""
 
 
 @functools.cache
@@ -28,21 +38,18 @@ def _converter() -> Any:
     conv.register_structure_hook(law.Outcome, lambda value, _: outcome_from(value))
     conv.register_structure_hook(law.JsonScalar, lambda value, _: value)
     conv.register_structure_hook(float, lambda value, _: float(value))
-    # `in` is a keyword of Python; the JSON key keeps the plain word.
-    rename = {"in_": override(rename="in")}
+    optional_drafter: Any = study.Drafter | None
     conv.register_structure_hook(
-        study.VerdictClaim,
-        make_dict_structure_fn(study.VerdictClaim, conv, **rename),  # type: ignore[arg-type]
+        optional_drafter,
+        lambda value, _: None if value is None else conv.structure(value, cast(Any, study.Drafter)),
     )
-    conv.register_unstructure_hook(
-        study.VerdictClaim,
-        make_dict_unstructure_fn(study.VerdictClaim, conv, **rename),  # type: ignore[arg-type]
-    )
-    omit = {name: override(omit_if_default=True) for name in ("at_least", "at_most")}
-    conv.register_unstructure_hook(
-        study.CountClaim,
-        make_dict_unstructure_fn(study.CountClaim, conv, **omit),  # type: ignore[arg-type]
-    )
+    for cls, names in _LATER.items():
+        settings: dict[str, Any] = {name: override(omit_if_default=True) for name in names}
+        if cls is study.VerdictClaim:
+            # `in` is a keyword of Python; the JSON key keeps the plain word.
+            settings["in_"] = override(rename="in")
+            conv.register_structure_hook(cls, make_dict_structure_fn(cls, conv, **settings))
+        conv.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, conv, **settings))
     return conv
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prereg.model.study import Protocol, SeedBlock, Seeds, Unit
+from prereg.model.study import Channel, Protocol, SeedBlock, Seeds, Unit
+
+EXACT_REQUESTS = 4
+"""Seeds of an exact unit: the requests of its check that the intercepts disturb nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,7 @@ class Shard:
     requests: int
     rows: int
     first_seed: int
+    channel: Channel = "draws"
 
     @property
     def name(self) -> str:
@@ -26,7 +30,8 @@ class Shard:
 
     @property
     def draws(self) -> int:
-        return self.requests * self.rows
+        """Draws that the plan asks for; 0 for a tree, whose number of leaves nobody knows before."""
+        return self.requests * self.rows if self.channel == "draws" else 0
 
     @property
     def first_draw(self) -> int:
@@ -35,6 +40,11 @@ class Shard:
     def seeds(self) -> list[int]:
         """The seeds of the shard's requests, in order."""
         return list(range(self.first_seed, self.first_seed + self.requests))
+
+
+def requests_of(protocol: Protocol, unit: Unit) -> int:
+    """How many seeds a unit needs. Raises KeyError for an arm without sampling."""
+    return EXACT_REQUESTS if protocol.is_exact(unit) else protocol.sampling[unit.arm].requests
 
 
 def block_of(seeds: Seeds, unit: Unit) -> SeedBlock:
@@ -47,8 +57,19 @@ def block_of(seeds: Seeds, unit: Unit) -> SeedBlock:
 
 def shards_of(protocol: Protocol, seeds: Seeds, unit: Unit) -> Iterator[Shard]:
     """The shards of one unit, in order."""
-    sampling = protocol.sampling[unit.arm]
     start = block_of(seeds, unit).start
+    if protocol.is_exact(unit):
+        yield Shard(
+            unit=unit,
+            index=0,
+            first_request=0,
+            requests=EXACT_REQUESTS,
+            rows=1,
+            first_seed=start,
+            channel="exact",
+        )
+        return
+    sampling = protocol.sampling[unit.arm]
     for index in range(sampling.shards):
         first = index * sampling.shard_requests
         yield Shard(

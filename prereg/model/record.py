@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.model.law import Outcome
+from prereg.model.tree import TreeMeta
 
 Network = Literal["cut", "not-cut"]
 
@@ -38,6 +39,26 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeafRecord:
+    """One leaf of a unit's tree of choices, bound to its seal and its place in the plan."""
+
+    seal: str
+    unit: str
+    shard: int
+    attempt: Literal[1]
+    leaf: int
+    """Its number, in order of choices."""
+    choices: tuple[int, ...]
+    kinds: str
+    p: tuple[float, ...]
+    outcome: Outcome
+    counters: Counters
+    digest: str
+    closed: bool
+    filled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardMeta:
     schema: Literal["prereg/shard-meta/v1"] = "prereg/shard-meta/v1"
     study: str
@@ -57,3 +78,5 @@ class ShardMeta:
     network: Network
     started: str
     ended: str
+    tree: TreeMeta | None = None
+    """There exactly for a unit of an exact stage."""

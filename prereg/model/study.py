@@ -9,6 +9,8 @@ from typing import Any, Literal
 from prereg.model.law import Events, Predicates
 
 SeedRole = Literal["pilot", "calibration", "discovery", "confirmation", "held-out", "control"]
+Channel = Literal["draws", "exact"]
+Rule = Literal["channel-S", "event-gap", "exact"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +43,25 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drafter:
-    kind: Literal["prompt-lookup"]
+class PromptLookup:
+    """Proposes what followed the last tokens where they stood before."""
+
     max_ngram: int
     max_tokens: int
+    kind: Literal["prompt-lookup"] = "prompt-lookup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assistant:
+    """Proposes what a model of its own says."""
+
+    model: str
+    """Id of one of the protocol's models."""
+    max_tokens: int
+    kind: Literal["assistant"] = "assistant"
+
+
+Drafter = PromptLookup | Assistant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +72,7 @@ class Configuration:
     role: Literal["negative-control", "positive-control", "probe"]
     about: str
     build: str
-    adapter: Literal["hf", "command"]
+    adapter: Literal["hf", "llamacpp", "command"]
     model: str | None
     prompt: str | None
     horizon: int | None
@@ -70,6 +87,8 @@ class Stage:
     id: str
     purpose: SeedRole
     configurations: tuple[str, ...]
+    channel: Channel = "draws"
+    """What is recorded of its units: draws, or the tree of the engine's choices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +114,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRule:
-    rule: Literal["channel-S", "event-gap"]
+    rule: Rule
     threshold: float
     calibration_allowance: float | None
 
@@ -126,6 +145,29 @@ class PowerPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExactPlan:
+    """How far the trees of the exact stage are walked, and what their laws are held to."""
+
+    tolerance: float
+    """Total variation up to this is equality."""
+    runs: int | None
+    """Engine runs of a unit at most; None for no bound."""
+    mass: float
+    """A walk ends once the unexplored mass is at most this; with 0 and no bound of runs it is full."""
+    close_last: bool
+    """Whether the last choice before the horizon is told from its row."""
+    close_floor: float
+    """Leaves of at most this weight are told without a run of their own."""
+    premise_alpha: float | None
+    """Error budget of the test that draws follow the trees' laws; None for no test."""
+
+    @property
+    def full(self) -> bool:
+        """Whether every path is walked."""
+        return self.runs is None and self.mass == 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """Configuration x arm x stage: the smallest thing that can be INVALID."""
 
@@ -147,7 +189,7 @@ class Protocol:
     title: str
     authors: tuple[Author, ...]
     question: str
-    template: Literal["conformance", "two-arm"]
+    template: Literal["conformance", "two-arm", "exact", "main"]
     models: dict[str, TinyModel]
     prompts: dict[str, tuple[int, ...]]
     arms: tuple[Arm, ...]
@@ -163,6 +205,8 @@ class Protocol:
     exclusions: tuple[str, ...]
     runtime: Literal["venv"]
     power: PowerPlan
+    exact: ExactPlan | None = None
+    """There exactly when one of the stages is exact."""
 
     @property
     def reference_arm(self) -> Arm:
@@ -179,12 +223,40 @@ class Protocol:
                 return c
         raise KeyError(name)
 
-    def units(self) -> Iterator[Unit]:
-        """Every unit, in protocol order: stages, configurations, arms."""
+    @property
+    def exact_stage(self) -> Stage | None:
+        """The exact stage; a protocol has one at most."""
+        return next((s for s in self.stages if s.channel == "exact"), None)
+
+    def stage(self, name: str) -> Stage:
+        """The stage with that id. Raises KeyError."""
+        for s in self.stages:
+            if s.id == name:
+                return s
+        raise KeyError(name)
+
+    def drawn(self) -> tuple[Configuration, ...]:
+        """The configurations of the stages of draws, in protocol order; they share the error budget."""
+        names = {name for s in self.stages if s.channel == "draws" for name in s.configurations}
+        return tuple(c for c in self.configurations if c.id in names)
+
+    def walked(self) -> tuple[Configuration, ...]:
+        """The configurations of the exact stage, in the stage's order."""
+        stage = self.exact_stage
+        return () if stage is None else tuple(self.configuration(name) for name in stage.configurations)
+
+    def units(self, channel: Channel | None = None) -> Iterator[Unit]:
+        """Every unit (of one channel), in protocol order: stages, configurations, arms."""
         for stage in self.stages:
+            if channel is not None and stage.channel != channel:
+                continue
             for name in stage.configurations:
                 for arm in self.arms:
                     yield Unit(stage=stage.id, configuration=name, arm=arm.id)
+
+    def is_exact(self, unit: Unit) -> bool:
+        """Whether a unit is a tree and not draws. Raises KeyError for an unknown stage."""
+        return self.stage(unit.stage).channel == "exact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +292,8 @@ class VerdictClaim:
     configuration: str
     in_: tuple[str, ...]
     """Verdicts that make the prediction true (JSON key `in`)."""
+    channel: Channel = "draws"
+    """Whose verdicts are meant."""
     kind: Literal["verdict"] = "verdict"
 
 
@@ -229,6 +303,8 @@ class CountClaim:
     verdict: str
     at_least: int | None = None
     at_most: int | None = None
+    channel: Channel = "draws"
+    """Whose verdicts are meant."""
     kind: Literal["count"] = "count"
 
 

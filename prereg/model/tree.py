@@ -32,6 +32,84 @@ class TreeLeaf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WalkCheck:
+    """What the walk itself noticed while it replayed prefixes."""
+
+    differences: int
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathCheck:
+    """Paths, or seeds, that were run again."""
+
+    checked: int
+    differences: int
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefillCheck:
+    """Paths whose rows past the first mismatch were filled otherwise."""
+
+    eligible: int
+    checked: int
+    differences: int
+    expanded: bool
+    """Those rows were walked too."""
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedCheck:
+    """Leaves told from a row that were run after all."""
+
+    closed: int
+    checked: int
+    differences: int
+    reopened: bool
+    """No leaf is told from a row."""
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomnessCheck:
+    """Random numbers that the engine used beside its choices."""
+
+    unaccounted: int
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeAdmission:
+    """Whether the engine's choices were the only chance, and its answers the same each time."""
+
+    walk: WalkCheck
+    replay: PathCheck
+    refill: RefillCheck
+    closed: ClosedCheck
+    randomness: RandomnessCheck
+    interference: PathCheck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeMeta:
+    """`tree` of a shard's meta (docs/formats.md section 14)."""
+
+    runs: int
+    unexplored: float
+    admission: TreeAdmission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitTree:
+    """The authenticated record of one exact unit."""
+
+    leaves: tuple[TreeLeaf, ...]
+    meta: TreeMeta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
     """One arm, explored."""
 

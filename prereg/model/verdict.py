@@ -5,21 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from prereg.model.arms import PerArm as PerArm
+from prereg.model.exact import ExactDecisions
 from prereg.model.law import Outcome
+from prereg.model.study import Rule
 
 Verdict = Literal["FAILS", "DIFFERS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"]
 Status = Literal["HELD", "FAILED", "NOT_DETERMINED"]
 Reason = Literal[
     "unit-lost", "off-arm-violation", "calibration-excess", "nothing-proposed", "witness", "bound", "none"
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PerArm:
-    """A count in the reference (off) and the test (on) arm; None where the unit is lost."""
-
-    off: int | None
-    on: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +55,8 @@ class Decision:
     """The decision on one configuration."""
 
     id: str
-    rule: Literal["channel-S", "event-gap"]
+    rule: Rule
+    """Never `exact`, which decides nothing here."""
     verdict: Verdict
     reasons: tuple[Reason, ...]
     B: int
@@ -97,3 +93,5 @@ class Decisions:
     m: int
     configurations: tuple[Decision, ...]
     predictions: tuple[PredictionStatus, ...]
+    exact: ExactDecisions | None = None
+    """There exactly when the study has an exact stage."""
