@@ -76,10 +76,10 @@ def _load(entry: Any, where: str) -> Custom:
     if not path.is_absolute():
         raise JobError(BAD_REQUEST, f"{where}.file is not an absolute path: {path}")
     module = _module(path, entry.get("sha256"), where)
-    kind = getattr(module, entry["class"], None)
-    if not isinstance(kind, type):
+    found = getattr(module, entry["class"], None)
+    if not isinstance(found, type):
         raise JobError(BAD_REQUEST, f"{where}: {path} has no class {entry['class']!r} at its top level")
-    return Custom(where=where, kind=kind, arguments=entry["arguments"])
+    return Custom(where=where, kind=found, arguments=entry["arguments"])
 
 
 def _module(path: Path, sha256: str | None, where: str) -> ModuleType:

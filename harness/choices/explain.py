@@ -17,6 +17,8 @@ class Traced(Program, Protocol):
     """A program that can write down what each processor was shown."""
 
     trace: list[Any] | None
+    stops: list[Any] | None
+    """The same of the stopping criteria; an engine whose rule is no such object need not have it."""
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -52,7 +54,10 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
     `diverged` (the path cannot be taken again) or `unknown`.
     """
     chooser = Chooser(prefix=choices, expand=expand)
+    listens, stops = hasattr(program, "stops"), list[Any]()
     program.trace = []
+    if listens:
+        program.stops = stops
     try:
         run = program.run(chooser)
         trace = program.trace
@@ -60,6 +65,8 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
         return {"choices": list(choices), "what": "diverged", "detail": str(error)}
     finally:
         program.trace = None
+        if listens:
+            program.stops = None
     result: dict[str, Any] = {
         "choices": [point.taken for point in chooser.points],
         "kinds": [point.kind for point in chooser.points],
@@ -87,7 +94,7 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
             "largest": float(np.abs(point.row - expected).max()),
             **_seen(program.prompt, trace, point),
         }
-    return result | _ending(kernel, chooser, run)
+    return result | _ending(program.prompt, stops, kernel, chooser, run)
 
 
 def _expected(kernel: Kernel, point: Point, drafted: Sequence[Row]) -> Row | None:
@@ -117,7 +124,10 @@ def _ended(kernel: Kernel, prefix: Prefix) -> bool:
 
 
 def _seen(prompt: Sequence[int], trace: Sequence[Any], point: Point) -> dict[str, Any]:
-    """What the processors were shown for a row, and since the last commit, beside what they should have."""
+    """What the processors were shown for a row, and since the last commit, beside what they should have.
+
+    Where that is the same, it was an earlier call that told: then all calls of the request are given.
+    """
     note = point.note
     before = list(trace[: note.calls])
     committed = before[-1].committed if before else len(note.prefix)
@@ -126,35 +136,52 @@ def _seen(prompt: Sequence[int], trace: Sequence[Any], point: Point) -> dict[str
     chain = max(1, len(verified) // note.rows)
     shown = verified[note.row * chain : (note.row + 1) * chain]
     # The rows of a block are all processed before the first is sampled; later rows had no part in this one.
-    since = since[: shown[-1] + 1] if shown else since
+    later = len(since) - shown[-1] - 1 if shown else 0
     names = [since[at].processor for at in shown]
-    prefix = list(note.prefix)
+    calls = _calls(prompt, since[: len(since) - later])
+    wanted = _sequential(prompt, names, note.prefix, committed)
+    if calls == wanted:
+        calls = _calls(prompt, before[: len(before) - later])
+        wanted = _sequential(prompt, names, note.prefix, 0)
     return {
         "processors": names,
         "saw": next((_whole(prompt, since[at]) for at in shown), None),
-        "should_have_seen": [*prompt, *prefix],
-        "calls": [
-            {
-                "model": call.model,
-                "phase": call.phase,
-                "processor": call.processor,
-                "saw": _whole(prompt, call),
-            }
-            for call in since
-        ],
-        "sequential_calls": [
-            {"model": "main", "phase": "verify", "processor": name, "saw": [*prompt, *prefix[:length]]}
-            for length in range(committed, len(prefix) + 1)
-            for name in names
-        ],
+        "should_have_seen": [*prompt, *note.prefix],
+        "calls": calls,
+        "sequential_calls": wanted,
     }
+
+
+def _calls(prompt: Sequence[int], calls: Sequence[Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "model": call.model,
+            "phase": call.phase,
+            "processor": call.processor,
+            "saw": _whole(prompt, call),
+        }
+        for call in calls
+    ]
+
+
+def _sequential(
+    prompt: Sequence[int], names: Sequence[str], prefix: Prefix, first: int
+) -> list[dict[str, Any]]:
+    """The calls of sequential decoding, from the one after `first` tokens to the one after `prefix`."""
+    return [
+        {"model": "main", "phase": "verify", "processor": name, "saw": [*prompt, *prefix[:length]]}
+        for length in range(first, len(prefix) + 1)
+        for name in names
+    ]
 
 
 def _whole(prompt: Sequence[int], call: Any) -> list[int]:
     return [*prompt, *call.tokens] if call.continues else list(call.tokens)
 
 
-def _ending(kernel: Kernel, chooser: Chooser, run: Run) -> dict[str, Any]:
+def _ending(
+    prompt: Sequence[int], shown: Sequence[Any], kernel: Kernel, chooser: Chooser, run: Run
+) -> dict[str, Any]:
     """No row differs: what was done with the chosen tokens must."""
     if "tokens" not in run.outcome:
         return {"what": "crash"}
@@ -163,7 +190,18 @@ def _ending(kernel: Kernel, chooser: Chooser, run: Run) -> dict[str, Any]:
         stops = length >= kernel.horizon or kernel.stops([tokens[:length]])[0]
         if stops != (length == len(tokens)):
             what = "went on past a stop" if stops else "ended without one"
-            return {"what": "stop", "prefix": list(tokens[:length]), "detail": what}
+            prefix = tokens[:length]
+            names = list(dict.fromkeys(call.processor for call in shown if call.model == "main"))
+            return {
+                "what": "stop",
+                "prefix": list(prefix),
+                "detail": what,
+                "should_have_seen": [*prompt, *prefix],
+                "criteria": names,
+                "calls": _calls(prompt, [call for call in shown if call.model == "main"]),
+                # They are first asked when there is a token.
+                "sequential_calls": _sequential(prompt, names, prefix, 1),
+            }
     chosen = _chosen(chooser.points)
     if chosen[: len(tokens)] != tokens[: len(chosen)]:
         return {"what": "committed", "chosen": list(chosen)}
