@@ -118,6 +118,11 @@ ENGINES: Mapping[str, Engine] = {
         factory="HfAdapter",
         install="install harness/builds/hf-5.17.0 (requirements.lock, then what it leaves unhashed)",
     ),
+    "llamacpp": Engine(
+        module="harness.adapters.llamacpp",
+        factory="LlamaCppAdapter",
+        install="prereg build lcp-0.3.35 (it compiles the engine once)",
+    ),
     "command": Engine(
         module="harness.adapters.command",
         factory="CommandAdapter",

@@ -1,0 +1,197 @@
+"""llama-cpp-python: sampling off and with prompt lookup on, through `generate()` or `create_completion()`.
+
+Return map. `generate()` yields tokens for as long as its caller asks; the caller here asks until it has seen
+the end token or `horizon` tokens, and asks no more. The outcome's tokens are all that was yielded, the end
+token included, and `finish` is null: this method reports none.
+`create_completion()` returns text. Its tokens are that text's, which therefore must be made of tokens of one
+ASCII character each; the end token is not in it, nor anything from a stop string on. `finish` is what it
+reports.
+
+Seeds. The engine takes 32 bits, so it gets the low 32 of the draw's seed. All ones means "any seed" to it; a
+draw with such a seed is made with the one before.
+
+Each request starts with nothing in the cache: `reset()` is the engine's own way to say so. Else what it
+computes would depend, in the last bits, on the request before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
+
+from harness.adapters import llamacpp_features, llamacpp_model
+from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, crash
+from harness.adapters.llamacpp_features import GENERATE, Features
+from harness.adapters.llamacpp_observe import Probe, observe
+from harness.adapters.tiny_weights import check
+from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
+
+if TYPE_CHECKING:
+    from harness.choices.llamacpp import LlamaCppProgram
+
+SEED_BITS = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One `Llama` object and what is observed of it."""
+
+    llama: Any
+    probe: Probe
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """One configuration, ready to draw."""
+
+    off: Engine
+    on: Engine | None
+    features: Features
+    horizon: int
+    prompt: tuple[int, ...]
+    vocab: tuple[str, ...]
+    eos: int
+    letters: Mapping[str, int] = field(default_factory=dict)
+    """Tokens by their text."""
+
+    def engine(self, speculation: bool) -> Engine:
+        """The engine of an arm."""
+        if not speculation:
+            return self.off
+        assert self.on is not None
+        return self.on
+
+    def request(self, engine: Engine, seed: int, processors: Sequence[Any]) -> Outcome:
+        """One request; whatever the engine raises comes through."""
+        llama, features = engine.llama, self.features
+        engine.probe.clear()
+        llama.reset()
+        arguments = dict(features.arguments)
+        if processors:
+            arguments["logits_processor"] = llama_cpp.LogitsProcessorList(processors)
+        if features.stopping:
+            arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(features.criteria())
+        if features.api == GENERATE:
+            llama.set_seed(seed)
+            tokens: list[int] = []
+            for token in llama.generate(list(self.prompt), **arguments):
+                tokens.append(token)
+                if token == self.eos or len(tokens) >= self.horizon:
+                    break
+            return {"tokens": tokens, "finish": None}
+        reply = llama.create_completion(list(self.prompt), max_tokens=self.horizon, seed=seed, **arguments)
+        (choice,) = reply["choices"]
+        return self.completion(choice["text"], choice["finish_reason"])
+
+    def completion(self, text: str, finish: str) -> Outcome:
+        """The outcome of `create_completion()`."""
+        return {"tokens": [self.letters[letter] for letter in text], "finish": finish}
+
+
+class LlamaCppAdapter:
+    """The adapter for llama-cpp-python; see `harness.adapters.base.Adapter`."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self) -> None:
+        self._opened: Opened | None = None
+
+    def open(
+        self,
+        configuration: Mapping[str, Any],
+        model: Mapping[str, Any] | None,
+        prompt: Sequence[int] | None,
+        cwd: str | None,
+    ) -> str | None:
+        """Write the model, and open the engine on it: once without a drafter, and once with it."""
+        self._opened = None
+        if model is None or not prompt:
+            raise JobError(BAD_REQUEST, "this adapter needs a model and a nonempty prompt")
+        horizon = configuration.get("horizon")
+        if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
+            raise JobError(BAD_REQUEST, "configuration.horizon is not a positive integer")
+        drafter = configuration.get("drafter")
+        if drafter is not None:
+            llamacpp_features.check_drafter(drafter)
+        check(model)
+        features = llamacpp_features.read(configuration.get("features") or {}, model["eos"])
+        letters = {text: token for token, text in enumerate(model["vocab"]) if token != model["eos"]}
+        if features.api != GENERATE and not all(len(text) == 1 and text.isascii() for text in letters):
+            raise JobError(UNSUPPORTED, "create_completion() returns text: each token must be one letter")
+        if not all(0 <= token < len(model["vocab"]) for token in prompt):
+            raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
+        # One place more than the last token needs: create_completion() never fills the context.
+        if len(prompt) + horizon >= llamacpp_model.padded(model) or len(prompt) + horizon > model["context"]:
+            raise JobError(BAD_REQUEST, "prompt and horizon are longer than the model's context")
+        drafters: list[Any] = [None]
+        if drafter is not None:
+            drafters.append(
+                LlamaPromptLookupDecoding(
+                    max_ngram_size=drafter["max_ngram"], num_pred_tokens=drafter["max_tokens"]
+                )
+            )
+        llamas, digest = llamacpp_model.load(model, tuple(drafters))
+        llamacpp_features.check_grammar(features, llamas[0])
+        engines = [_engine(llama) for llama in llamas]
+        self._opened = Opened(
+            off=engines[0],
+            on=engines[1] if drafter is not None else None,
+            features=features,
+            horizon=horizon,
+            prompt=tuple(prompt),
+            vocab=tuple(model["vocab"]),
+            eos=model["eos"],
+            letters=letters,
+        )
+        return digest
+
+    def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
+        """One request from the low 32 bits of the seed. One row only: the engine has no batches."""
+        opened = self._arm(arm)
+        if rows != 1:
+            raise JobError(UNSUPPORTED, "this engine takes one row a request")
+        engine = opened.engine(arm.speculation)
+        try:
+            outcome = opened.request(engine, low_bits(int(seed)), opened.features.fresh())
+        except (MemoryError, JobError):
+            raise
+        except Exception as error:  # whatever the engine raises is what its caller gets to see
+            return crash(error, rows, engine.probe.counters())
+        return [Draw(outcome=outcome, counters=engine.probe.counters() if arm.speculation else Counters())]
+
+    def kernel(self) -> Kernel:
+        """The sequential kernel of the open configuration (`harness.adapters.llamacpp_kernel`)."""
+        from harness.adapters.llamacpp_kernel import LlamaCppKernel
+
+        return LlamaCppKernel(self._configuration())
+
+    def program(self, arm: Arm) -> LlamaCppProgram:
+        """One arm with its random choices to be made by a chooser (`harness.choices.llamacpp`)."""
+        from harness.choices.llamacpp import LlamaCppProgram
+
+        return LlamaCppProgram(opened=self._arm(arm), speculation=arm.speculation)
+
+    def _arm(self, arm: Arm) -> Opened:
+        opened = self._configuration()
+        if arm.speculation and opened.on is None:
+            raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
+        return opened
+
+    def _configuration(self) -> Opened:
+        if self._opened is None:
+            raise JobError(BAD_REQUEST, "no configuration is open")
+        return self._opened
+
+
+def _engine(llama: Any) -> Engine:
+    probe = Probe()
+    return Engine(llama=observe(llama, probe), probe=probe)
+
+
+def low_bits(seed: int) -> int:
+    """What the engine is given for a 64-bit seed (see the module)."""
+    return min(seed & SEED_BITS, SEED_BITS - 1)
