@@ -22,6 +22,7 @@ VERBS = (
     "key",
     "build",
     "probe",
+    "sweep",
     "demo",
 )
 """The modules that register a verb, in the order of the help page."""
