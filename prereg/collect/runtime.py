@@ -42,11 +42,19 @@ class Build:
     """Exact requirements whose archives have different hashes on different hosts."""
     lock: bytes
     """requirements.lock."""
+    data: bytes = b""
+    """data.lock: packages of which only the files are wanted, so that what they require is not installed."""
 
     @property
     def lock_digest(self) -> str:
         """Digest of everything that decides what gets installed."""
-        parts: Json = {"lock": digest(self.lock), "python": self.python, "unhashed": list(self.unhashed)}
+        parts: dict[str, Json] = {
+            "lock": digest(self.lock),
+            "python": self.python,
+            "unhashed": list(self.unhashed),
+        }
+        if self.data:
+            parts["data"] = digest(self.data)
         return value_digest(parts)
 
 
@@ -63,8 +71,8 @@ class Built:
     """What the fingerprint was taken over, to name what changed."""
 
 
-def parse_build(name: str, spec: bytes, lock: bytes, *, where: str) -> Build:
-    """A build from the bytes of its build.json and requirements.lock. Raises UsageError."""
+def parse_build(name: str, spec: bytes, lock: bytes, *, where: str, data: bytes = b"") -> Build:
+    """A build from the bytes of its build.json, requirements.lock and data.lock. Raises UsageError."""
     value = loads(spec, where=where)
     try:
         if not isinstance(value, dict):
@@ -76,6 +84,7 @@ def parse_build(name: str, spec: bytes, lock: bytes, *, where: str) -> Build:
             requests_per_second={_ROLES.get(k, k): float(v) for k, v in value["requests_per_second"].items()},
             unhashed=tuple(str(r) for r in value["unhashed"]),
             lock=lock,
+            data=data,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"is not the description of a build: {error!r}", where=where) from None
@@ -106,12 +115,13 @@ def load_build(name: str) -> Build:
             where=str(builds_folder()),
             next_step="prereg build --list",
         )
-    lock = folder / "requirements.lock"
+    lock, data = folder / "requirements.lock", folder / "data.lock"
     return parse_build(
         name,
         read_once(folder / "build.json"),
         read_once(lock) if lock.exists() else b"",
         where=f"harness/builds/{name}/build.json",
+        data=read_once(data) if data.exists() else b"",
     )
 
 
@@ -125,7 +135,11 @@ def sealed_build(name: str, files: Mapping[str, bytes]) -> Build:
     if spec is None:
         return load_build(name)
     return parse_build(
-        name, spec, files.get(f"{folder}/requirements.lock", b""), where=f"{folder}/build.json"
+        name,
+        spec,
+        files.get(f"{folder}/requirements.lock", b""),
+        where=f"{folder}/build.json",
+        data=files.get(f"{folder}/data.lock", b""),
     )
 
 
@@ -199,7 +213,7 @@ def build_environment(name: str | Build, progress: Progress) -> Path:
 
 def _install(build: Build, base: str, folder: Path, progress: Progress) -> None:
     wanted = [line for line in build.lock.decode("utf-8", "replace").splitlines() if line.strip()]
-    if not build.unhashed and all(line.lstrip().startswith("#") for line in wanted):
+    if not (build.unhashed or build.data or any(not line.lstrip().startswith("#") for line in wanted)):
         return
     pip = [
         *_pip(base, build),
@@ -219,6 +233,12 @@ def _install(build: Build, base: str, folder: Path, progress: Progress) -> None:
         # bring libraries of its own, and the fingerprint binds whatever was installed.
         _run([*pip, "install", *build.unhashed], build, progress)
     _run([*pip, "check"], build, progress)
+    if build.data:
+        data = folder / "data.lock"
+        write_whole(data, build.data)
+        progress.note(f"{build.name}: installing the files that data.lock lists")
+        # After the check: what these packages require is not there, and not wanted.
+        _run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(data)], build, progress)
 
 
 def _finish(build: Build, folder: Path, progress: Progress) -> None:
