@@ -48,18 +48,24 @@ class _Group:
     base: float
     """Weight of the choices before."""
 
-    pending: npt.NDArray[np.int64]
+    pending: npt.NDArray[np.int32]
     """Indices left, the next one last."""
 
     exclude: set[int]
-    """Indices that are not left."""
+    """Indices that are not left: neither pending nor light."""
+
+    light: float = 0.0
+    """Mass of the indices that are too light to be run; they are all that is neither pending nor excluded."""
 
     @property
     def choices(self) -> Choices:
         return tuple(point.taken for point in self.points)
 
     def mass(self) -> float:
-        return self.base * math.fsum(self.row[self.pending].tolist())
+        return self.base * math.fsum(self.row[self.pending].tolist()) + self.light
+
+    def subtree(self) -> Subtree:
+        return Subtree(choices=self.choices, exclude=frozenset(self.exclude), weight=self.mass())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,7 @@ class Explorer:
     """Take the program's word for the siblings of a last choice."""
 
     close_floor: float = 0.0
-    """Not for those that weigh less; on a large vocabulary they would be many, and little."""
+    """What weighs less stays unexplored: on a large vocabulary it would be many paths, and little mass."""
 
     expand: bool = False
     """See `Chooser.expand`."""
@@ -97,6 +103,8 @@ class Explorer:
     differences: list[Difference] = field(default_factory=list)
     _groups: list[tuple[float, int, _Group]] = field(default_factory=list)
     _roots: list[Subtree] = field(default_factory=list)
+    _given_up: list[Subtree] = field(default_factory=list)
+    """What is left of groups whose siblings are all too light."""
     _serial: int = 0
     _rest: float = 0.0
     """Running sum of the groups' masses, for the budget; `unexplored` sums anew."""
@@ -124,16 +132,20 @@ class Explorer:
     def unexplored(self) -> float:
         """The mass (an upper bound where a root has not been reached) of what is left."""
         return math.fsum(
-            [*(root.weight for root in self._roots), *(group.mass() for _, _, group in self._groups)]
+            [
+                *(root.weight for root in self._roots),
+                *(subtree.weight for subtree in self._given_up),
+                *(group.mass() for _, _, group in self._groups),
+            ]
         )
 
     def frontier(self) -> list[Subtree]:
         """What is left, as disjoint subtrees, heaviest first; `roots` of a later exploration."""
-        left = list(self._roots)
+        left = [*self._roots, *self._given_up]
         for _, _, group in self._groups:
-            if len(group.exclude) <= MAX_EXCLUDED or len(group.pending) > len(group.exclude):
-                exclude = frozenset(group.exclude)
-                left.append(Subtree(choices=group.choices, exclude=exclude, weight=group.mass()))
+            few = len(group.exclude) <= MAX_EXCLUDED or len(group.pending) > len(group.exclude)
+            if few or group.light > 0.0:
+                left.append(group.subtree())
             else:
                 left.extend(
                     Subtree(choices=(*group.choices, index), weight=group.base * float(group.row[index]))
@@ -163,18 +175,24 @@ class Explorer:
         if done is not None:
             chooser, run = done
             depth = len(group.points)
-            if not np.array_equal(chooser.points[depth].row, group.row):
-                self._differs((*group.choices, index), depth, chooser.points[depth].row, group.row)
+            met = chooser.points[depth]
+            if np.array_equal(met.row, group.row):
+                chooser.points[depth] = replace(met, row=group.row)
+            else:
+                self._differs((*group.choices, index), depth, met.row, group.row)
             leaves = self._leaves(chooser, run, depth + 1, frozenset())
             if self.close and len(chooser.points) == depth + 1:
                 before = group.mass()
                 leaves.extend(self._closed(leaves[0], group, run))
                 self._rest -= before - group.mass()
-        if len(group.pending):
-            self._push(group)
+        self._push(group)
         return leaves
 
     def _push(self, group: _Group) -> None:
+        if not len(group.pending):
+            if group.light > 0.0:
+                self._given_up.append(group.subtree())
+            return
         self._serial += 1
         if self.mode == BEST_FIRST:
             weight = group.base * float(group.row[group.pending[-1]])
@@ -223,17 +241,24 @@ class Explorer:
             left = point.row > 0.0
             left[[index for index in gone if index < len(left)]] = False
             # The next one is taken from the end: the likeliest, or the lowest.
-            pending = np.flatnonzero(left)[::-1]
+            pending = np.flatnonzero(left)[::-1].astype(np.int32)
             if self.mode == BEST_FIRST:
                 pending = pending[np.argsort(point.row[pending], kind="stable")]
             group = _Group(points=tuple(points[:at]), row=point.row, base=base, pending=pending, exclude=gone)
             if self.close and at == len(points) - 1:
                 leaves.extend(self._closed(leaf, group, run))
-            if len(group.pending):
-                self._rest += group.mass()
-                self._push(group)
+            self._lighten(group)
+            self._rest += group.mass()
+            self._push(group)
             base *= float(point.row[point.taken])
         return leaves
+
+    def _lighten(self, group: _Group) -> None:
+        """Give up the siblings below the floor, so that a row of them is one number and not an entry each."""
+        is_light = group.base * group.row[group.pending] < self.close_floor
+        if is_light.any():
+            group.light = group.base * math.fsum(group.row[group.pending[is_light]].tolist())
+            group.pending = group.pending[~is_light]
 
     def _closed(self, leaf: Leaf, group: _Group, run: Run) -> list[Leaf]:
         """Leaves for those siblings of a last choice that the program could tell; the group loses them."""
@@ -254,11 +279,12 @@ class Explorer:
             for index in told
         ]
 
-    def _compare(self, prefix: Choices, known: Sequence[Point], points: Sequence[Point]) -> None:
+    def _compare(self, prefix: Choices, known: Sequence[Point], points: list[Point]) -> None:
         for at, (before, now) in enumerate(zip(known, points, strict=False)):
             if before.row is not now.row and not np.array_equal(before.row, now.row):
                 self._differs(prefix, at, now.row, before.row)
                 return
+            points[at] = before  # one copy of each row: those of a large vocabulary fill the memory
 
     def _differs(self, prefix: Choices, at: int, now: Any, before: Any) -> None:
         size = float(np.abs(now - before).max()) if now.shape == before.shape else math.inf
