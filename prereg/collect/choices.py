@@ -54,7 +54,7 @@ class Walked:
 
 def walk_arms(
     walk: Walk,
-    build: str,
+    build: str | Path,
     *,
     advance: Callable[[str, int], None],
     failing: Callable[[Tree, Tree], Sequence[tuple[int, ...]]],
@@ -62,10 +62,11 @@ def walk_arms(
     """Walk the off and the on arm at once, each in a worker of its own; then explain a failing path.
 
     `advance(arm, leaves)` is told of progress from worker threads. `failing` picks the paths of the on arm to
-    explain, most telling first. Raises EngineFailed if a worker fails, UsageError if the engine's adapter
-    refuses the configuration, WrongState if the build is not made.
+    explain, most telling first. A path in place of a build's name is the interpreter of any environment that
+    has the engine. Raises EngineFailed if a worker fails, UsageError if the engine's adapter refuses the
+    configuration, WrongState if the build is not made.
     """
-    python = interpreter(environment_of(load_build(build)))
+    python = build if isinstance(build, Path) else interpreter(environment_of(load_build(build)))
     guard = threading.Lock()
 
     def told(arm: str, leaves: int) -> None:
@@ -87,7 +88,8 @@ def walk_arms(
         except WorkerRefused as refused:
             raise UsageError(f"the engine's adapter refuses: {refused}", where="--set") from None
         except (WorkerLost, OSError) as error:
-            raise EngineFailed(f"the probe failed: {error}", next_step=f"prereg build {build}") from None
+            next_step = None if isinstance(build, Path) else f"prereg build {build}"
+            raise EngineFailed(f"the probe failed: {error}", next_step=next_step) from None
     return Walked(off=off, on=on, explanation=explanation)
 
 

@@ -1,0 +1,170 @@
+"""`assert_no_departure`: the exact channel as an assertion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prereg.errors import UsageError
+
+if TYPE_CHECKING:
+    from prereg.collect.choices import Walked
+    from prereg.model.law import Event, Mass
+    from prereg.model.tree import ExactResult, ExactVerdict, Tree
+    from prereg.testing.case import Case
+
+EXPLAINED = 10
+"""Failing paths that are handed to the engine side to be explained, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was found: the verdict, both laws, and the shortest failing path."""
+
+    exact: ExactResult
+    configuration: Mapping[str, Any]
+    """What was walked, as a protocol would hold it; own classes with the digest of their file."""
+    vocabulary: tuple[str, ...]
+    admission: Mapping[str, Mapping[str, Any]]
+    """The engine side's checks, by arm (`off` and `on`)."""
+    path: Mapping[str, Any] | None
+    """The shortest failing path, if there is one."""
+
+    @property
+    def verdict(self) -> ExactVerdict:
+        """`DEPARTS`, `EQUAL_WITHIN_TOLERANCE`, `INCONCLUSIVE` or `VOID`."""
+        return self.exact.verdict
+
+    @property
+    def tv(self) -> float:
+        """Total variation between both laws; its upper bound if the trees were not walked to the end."""
+        return self.exact.tv_upper
+
+    @property
+    def off(self) -> tuple[Mass, ...]:
+        """The law without speculation, heaviest outcome first."""
+        return self.exact.off
+
+    @property
+    def on(self) -> tuple[Mass, ...]:
+        """The law with speculation."""
+        return self.exact.on
+
+
+class Departure(AssertionError):
+    """No equality was shown; `finding` holds what was."""
+
+    def __init__(self, message: str, finding: Finding) -> None:
+        super().__init__(message)
+        self.finding = finding
+
+
+def assert_no_departure(
+    *,
+    processor: type[Any] | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    stopping: type[Any] | str | None = None,
+    stopping_arguments: Mapping[str, Any] | None = None,
+    features: Mapping[str, Any] | None = None,
+    build: str | None = None,
+    engine: str | None = None,
+    drafter: str | Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
+    prompt: str | Sequence[int] | None = None,
+    horizon: int | None = None,
+    tolerance: float = 1e-5,
+    seconds: float | None = None,
+    allow_inconclusive: bool = False,
+) -> Finding:
+    """Assert that an engine returns the same output law with speculation as without it.
+
+    The engine is run once for each path through its own random choices, on a tiny model; nothing is sampled.
+
+    `processor` and `stopping` are your own classes (or `path/to/file.py:Class`), made with `arguments` and
+    `stopping_arguments`, anew for every request; `features` are the engine's own parameters. `build` names a
+    build of prereg's; None means the environment that runs the tests. `engine` (`hf` or `llamacpp`) is needed
+    where that has both. `drafter` is `prompt-lookup` (the default) or `assistant`; `model`, `prompt` (token
+    ids, or letters of the model's vocabulary) and `horizon` (new tokens) replace the template's. `seconds`
+    bounds each arm.
+
+    Raises Departure (an AssertionError) unless the laws are equal within `tolerance` of total variation: if
+    they differ, if a tree cannot be believed, and, without `allow_inconclusive`, if nothing was proposed.
+    Raises another PreregError if the configuration is none or the engine fails.
+    """
+    __tracebackhide__ = True  # the test's line is the one to show
+    from prereg.testing.case import Given, case_of
+    from prereg.testing.locate import entry
+    from prereg.testing.message import message
+
+    if not 0 < tolerance < 1:
+        raise UsageError(f"{tolerance} is no tolerance: between 0 and 1", next_step="1e-5")
+    if (processor is None and arguments) or (stopping is None and stopping_arguments):
+        raise UsageError("there are arguments and no class to make with them", next_step="processor=…")
+    given = Given(
+        build=build,
+        engine=engine,
+        features=features or {},
+        processors=[] if processor is None else [entry(processor, arguments, "processor")],
+        stopping=[] if stopping is None else [entry(stopping, stopping_arguments, "stopping")],
+        drafter=drafter,
+        model=model,
+        prompt=prompt,
+        horizon=horizon,
+    )
+    finding = _find(case_of(given), tolerance, seconds)
+    fine = ["EQUAL_WITHIN_TOLERANCE", *(["INCONCLUSIVE"] if allow_inconclusive else [])]
+    if finding.verdict not in fine:
+        raise Departure(message(finding), finding)
+    return finding
+
+
+def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
+    from prereg.analyse.exact import decide_exactly
+    from prereg.draft.rules import documented_rules
+
+    __tracebackhide__ = True
+    walked = _walk(case, seconds)
+    configuration = case.configuration
+    result = decide_exactly(
+        walked.off,
+        walked.on,
+        events=_events(walked.off, configuration["horizon"]),
+        predicates=documented_rules(
+            configuration["features"], configuration["horizon"], case.prompt, case.model
+        ),
+        tolerance=tolerance,
+    )
+    return Finding(
+        exact=result,
+        configuration=configuration,
+        vocabulary=tuple(case.model["vocab"]),
+        admission={"off": walked.off.admission, "on": walked.on.admission},
+        path=walked.explanation,
+    )
+
+
+def _walk(case: Case, seconds: float | None) -> Walked:
+    from prereg.analyse.exact import departing_paths
+    from prereg.collect.choices import Walk, walk_arms
+
+    __tracebackhide__ = True
+    try:
+        return walk_arms(
+            Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds),
+            case.where,
+            advance=lambda arm, leaves: None,
+            failing=lambda off, on: departing_paths(off, on)[:EXPLAINED],
+        )
+    except UsageError as refused:
+        # It names the option of a command that was not given here.
+        raise UsageError(refused.what, next_step=refused.next_step) from None
+
+
+def _events(off: Tree, horizon: int) -> tuple[Event, ...]:
+    from prereg.analyse.exact import law_of
+    from prereg.draft.family import family
+    from prereg.model.law import Decoded, Mass
+
+    law = [Mass(outcome=o, p=min(p, 1.0)) for o, p in law_of(off).items() if isinstance(o, Decoded)]
+    return family(law, horizon=horizon).events if law else ()

@@ -1,0 +1,136 @@
+"""The configuration that an assertion is about: an engine, a tiny model, a prompt, features, a drafter."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prereg.errors import UsageError
+
+ENGINES: Mapping[str, str] = {"hf": "transformers", "llamacpp": "llama_cpp"}
+"""Adapters, each with the package that its engine is imported as."""
+
+STOPPING: Mapping[str, str] = {"hf": "stopping", "llamacpp": "stopping_criteria"}
+"""The feature that takes stopping criteria, by adapter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is walked."""
+
+    configuration: dict[str, Any]
+    model: dict[str, Any]
+    prompt: list[int]
+    where: str | Path
+    """The build's name, or the interpreter whose environment has the engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the caller said; None where they said nothing."""
+
+    build: str | None
+    engine: str | None
+    features: Mapping[str, Any]
+    processors: Sequence[Mapping[str, Any]]
+    stopping: Sequence[Mapping[str, Any]]
+    drafter: str | Mapping[str, Any] | None
+    model: Mapping[str, Any] | None
+    prompt: str | Sequence[int] | None
+    horizon: int | None
+
+
+def case_of(given: Given) -> Case:
+    """The case with the blanks filled in. Raises UsageError."""
+    engine = given.engine or _engine(given.build)
+    if engine not in ENGINES:
+        raise UsageError(f"there is no engine {engine!r}", next_step=f"one of: {', '.join(ENGINES)}")
+    tiny = _tiny(engine)
+    model = dict(given.model or tiny["model"])
+    prompt = _prompt(tiny["prompt"] if given.prompt is None else given.prompt, model)
+    features = dict(given.features)
+    for name, entries in (("processors", given.processors), (STOPPING[engine], given.stopping)):
+        if entries:
+            features[name] = [*features.get(name, []), *map(dict, entries)]
+    configuration = {
+        "id": "test",
+        "role": "probe",
+        "about": "an assertion in a test suite",
+        "build": given.build or "own",
+        "adapter": engine,
+        "model": "tiny",
+        "prompt": "prompt",
+        "horizon": tiny["horizon"] if given.horizon is None else given.horizon,
+        "features": features,
+        "drafter": _drafter(given.drafter, tiny["drafter"], model),
+        "predicates": [],
+        "command": None,
+    }
+    # Not resolved: the path of a virtual environment's interpreter is what makes it one.
+    where = Path(sys.executable) if given.build is None else given.build
+    return Case(configuration=configuration, model=model, prompt=prompt, where=where)
+
+
+def _engine(build: str | None) -> str:
+    if build is not None:
+        from prereg.collect.runtime import load_build
+
+        return load_build(build).adapter
+    found = [name for name, package in ENGINES.items() if importlib.util.find_spec(package) is not None]
+    if len(found) == 1:
+        return found[0]
+    which = f"both {' and '.join(found)}" if found else f"none of {', '.join(ENGINES.values())}"
+    raise UsageError(
+        f"the environment that runs the tests has {which}",
+        where=sys.executable,
+        next_step="name one: engine='hf'"
+        if found
+        else "install an engine, or name a build: build='hf-5.17.0'",
+    )
+
+
+def _tiny(engine: str) -> dict[str, Any]:
+    """The template's tiny model of that engine, with the prompt, horizon and drafter that go with it."""
+    from prereg.draft import rules
+
+    if engine == "hf":
+        return {
+            "model": rules.tiny_model("2198", 0.4),
+            "prompt": [0, 1, 2, 3, 0, 1, 2, 3, 0, 1],
+            "horizon": 3,
+            "drafter": {"kind": "prompt-lookup", "max_ngram": 2, "max_tokens": 3},
+        }
+    path = Path(rules.__file__).parent / "templates" / "conformance" / "models.json"
+    tiny: dict[str, Any] = json.loads(path.read_bytes())[engine]
+    return tiny
+
+
+def _prompt(given: str | Sequence[int], model: Mapping[str, Any]) -> list[int]:
+    vocabulary: list[str] = model["vocab"]
+    try:
+        tokens = [vocabulary.index(letter) for letter in given] if isinstance(given, str) else list(given)
+    except ValueError:
+        raise UsageError(
+            f"the prompt {given!r} has a letter that the model has not",
+            next_step=f"letters of {''.join(v for v in vocabulary if len(v) == 1)}",
+        ) from None
+    return tokens
+
+
+def _drafter(
+    given: str | Mapping[str, Any] | None, lookup: Mapping[str, Any], model: Mapping[str, Any]
+) -> dict[str, Any]:
+    if given is None or given == lookup["kind"]:
+        return dict(lookup)
+    if given == "assistant":
+        # Another model of the same kind: a drafter that agrees with the main model would prove little.
+        other = {**model, "seed": str(int(model["seed"]) + 1)}
+        return {"kind": given, "model": other, "max_tokens": 2}
+    if isinstance(given, str):
+        raise UsageError(f"there is no drafter {given!r}", next_step=f"{lookup['kind']} or assistant")
+    return dict(given)

@@ -1,0 +1,105 @@
+"""What a failing assertion says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prereg.testing.assertion import Finding
+
+NOTHING_PROPOSED = """\
+Nothing proposed proves nothing. To make the drafter propose:
+  - prompt lookup proposes what followed the last tokens when they occurred before: give a prompt that repeats
+    itself, as the default one does, and leave some mass on its continuation (no small top_k or top_p);
+  - drafter="assistant" proposes at every step, where the engine takes a draft model;
+  - allow_inconclusive=True passes the test without an answer."""
+
+UNEXPLORED = """\
+The time was not enough. Raise `seconds` (None walks to the end), or lower `horizon`."""
+
+REMEMBERS = """\
+The same choices, made again, came out otherwise: something outlives a request.
+Look for data kept on the class, in a mutable default argument, in a module or a file, and for random numbers
+of the processor's own."""
+
+
+def message(finding: Finding) -> str:
+    """The verdict, how large the difference is, and the shortest failing path."""
+    exact = finding.exact
+    lines = [f"{exact.verdict}: {exact.reason}.", *_about(finding)]
+    if exact.tv_upper - exact.tv_lower > 1e-9:
+        lines.append(f"  total variation        {exact.tv_lower:.6g} to {exact.tv_upper:.6g}")
+    else:
+        lines.append(f"  total variation        {exact.tv_upper:.6g}")
+    if exact.event is not None:
+        lines.append(f"  largest event          {exact.event}, on minus off {exact.event_gap:+.6g}")
+    lines.append(f"  drafter                {exact.proposals:,} proposed, {exact.accepted:,} accepted")
+    if exact.verdict == "DEPARTS" and finding.path is not None:
+        lines += ["The shortest failing path:", *path_lines(finding.path, finding.vocabulary)]
+    if exact.verdict == "VOID":
+        lines += _void(finding.admission)
+    if exact.verdict == "INCONCLUSIVE":
+        lines.append(NOTHING_PROPOSED if exact.proposals == 0 else UNEXPLORED)
+    return "\n".join(lines)
+
+
+def _about(finding: Finding) -> list[str]:
+    configuration = finding.configuration
+    parts = [f"{configuration['adapter']} ({configuration['build']})", configuration["drafter"]["kind"]]
+    for name, value in configuration["features"].items():
+        for own in value if isinstance(value, list) else []:
+            if isinstance(own, dict) and "class" in own:
+                arguments = ", ".join(f"{key}={given!r}" for key, given in own["arguments"].items())
+                parts.append(f"{own['class']}({arguments})")
+        if not any(isinstance(own, dict) for own in (value if isinstance(value, list) else [])):
+            parts.append(f"{name}={value!r}")
+    return [f"  configuration          {', '.join(parts)}"]
+
+
+def _void(admission: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for arm, checks in admission.items():
+        for name, check in checks.items():
+            if isinstance(check, dict) and not check.get("ok", False):
+                found = [str(item.get("what", item)) for item in check.get("differences", [])[:1]]
+                lines.append(f"  {arm} arm, {name}: {'; '.join(found) or check}")
+    replayed = any(
+        not checks.get(name, {}).get("ok", True)
+        for checks in admission.values()
+        for name in ("walk", "replay")
+    )
+    return [*lines, REMEMBERS] if replayed else lines
+
+
+def path_lines(path: Mapping[str, Any], vocabulary: Sequence[str]) -> list[str]:
+    """A failing path (`harness.choices.explain`) in words, with tokens as the vocabulary spells them."""
+
+    def text(tokens: Sequence[int]) -> str:
+        return " ".join(vocabulary[t] if t < len(vocabulary) else str(t) for t in tokens) or "(nothing)"
+
+    outcome, what = path.get("outcome", {}), path.get("what")
+    lines = []
+    if "tokens" in outcome:
+        lines.append(f"  returned               {text(outcome['tokens'])}")
+    if "crash" in outcome:
+        lines.append(f"  crashed                {outcome['crash']}")
+    if what == "row":
+        lines += [
+            f"  after the prefix       {text(path['prefix'])}",
+            f"  probabilities used     {[round(p, 4) for p in path['used']]}",
+            f"  sequential decoding's  {[round(p, 4) for p in path['expected']]}",
+        ]
+        if path.get("saw") is not None:
+            lines.append(f"  the processor saw      {text(path['saw'])}")
+        lines.append(f"  it should have seen    {text(path.get('should_have_seen', []))}")
+    elif what == "stop":
+        lines.append(f"  {path['detail']} after the prefix {text(path['prefix'])}")
+    else:
+        lines.append(f"  what went wrong        {what}")
+    calls = [text(call["saw"]) for call in path.get("calls", [])]
+    wanted = [text(call["saw"]) for call in path.get("sequential_calls", [])]
+    if calls != wanted:
+        lines.append(f"  its calls were         {'; '.join(calls) or '(none)'}")
+        lines.append(f"  sequentially           {'; '.join(wanted) or '(none)'}")
+    return lines
