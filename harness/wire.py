@@ -20,6 +20,8 @@ BAD_REQUEST = "bad-request"
 ENGINE = "engine"
 UNSUPPORTED = "unsupported"
 
+MAX_SEED = 2**64
+
 
 class JobError(Exception):
     """A request that cannot be carried out. The worker answers with it and goes on."""
@@ -93,3 +95,10 @@ def take_over() -> Channel:
     # not come out later in the middle of other text.
     sys.stdout.flush()
     return Channel(source=source, sink=sink)
+
+
+def is_seed(text: str) -> bool:
+    """Whether the text is a 64-bit seed: decimal, without leading zeros."""
+    # Length first: a number of a million digits must not be converted just to be refused.
+    plain = text.isascii() and text.isdigit() and len(text) <= 20
+    return plain and str(int(text)) == text and int(text) < MAX_SEED

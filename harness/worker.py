@@ -15,9 +15,7 @@ from harness import fingerprint, wire
 from harness.adapters.base import Adapter, Arm, load
 from harness.collectors import draws
 from harness.oracle import enumerate, naive
-from harness.wire import BAD_REQUEST, ENGINE, Channel, JobError
-
-MAX_SEED = 2**64
+from harness.wire import BAD_REQUEST, ENGINE, Channel, JobError, is_seed
 
 
 class Worker:
@@ -101,7 +99,7 @@ class Worker:
         arm = _arm(request)
         seeds = _field(request, "seeds", list)
         for seed in seeds:
-            if not isinstance(seed, str) or not _is_seed(seed):
+            if not isinstance(seed, str) or not is_seed(seed):
                 raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
         rows = _field(request, "rows", int)
         if isinstance(rows, bool) or rows < 1:
@@ -168,12 +166,6 @@ def _optional(mapping: Mapping[str, Any], name: str, kind: type) -> Any:
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_seed(text: str) -> bool:
-    # Length first: a number of a million digits must not be converted just to be refused.
-    plain = text.isascii() and text.isdigit() and len(text) <= 20
-    return plain and str(int(text)) == text and int(text) < MAX_SEED
 
 
 def main() -> int:

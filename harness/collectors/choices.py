@@ -40,6 +40,8 @@ class Request:
     """See `Explorer.close_floor`."""
 
     roots: Sequence[Subtree] = WHOLE
+    seeds: Sequence[int] = tuple(range(admission.SEEDS))
+    """Of the requests that are made with and without wrappers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
         "refill": found["refill"] | {"expanded": expand},
         "closed": found["closed"] | {"reopened": request.close_last and not close},
         "randomness": _randomness(program),
-        "interference": _interference(program),
+        "interference": _interference(program, request.seeds),
         "oracle": _oracle(adapter, request, leaves, explorer),
         "proposals": summed.proposals,
         "accepted": summed.accepted,
@@ -154,9 +156,9 @@ def _randomness(program: Program) -> dict[str, Any]:
     return {"unaccounted": changed, "ok": changed == 0}
 
 
-def _interference(program: Program) -> dict[str, Any] | None:
+def _interference(program: Program, seeds: Sequence[int]) -> dict[str, Any] | None:
     seeded = getattr(program, "seeded", None)
-    return None if seeded is None else admission.undisturbed(program)  # type: ignore[arg-type]
+    return None if seeded is None else admission.undisturbed(program, seeds)  # type: ignore[arg-type]
 
 
 def _oracle(

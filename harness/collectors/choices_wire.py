@@ -2,7 +2,8 @@
 
 `choices`: `{"arm", "mode": "full" | "best-first", "budget": {"runs", "seconds", "mass"} (each a number or
 null, or absent), "close_last": bool, "close_floor": number, "prefixes": null | [[...] |
-{"choices", "except", "weight"}, ...]}`; everything but `arm` may be absent.
+{"choices", "except", "weight"}, ...], "seeds": [decimal strings]}`; everything but `arm` may be absent. The
+seeds are those of the requests that are made with and without wrappers (`admission.undisturbed`).
 Replies, before the `ok`: `{"leaf": {"choices", "kinds", "p", "weight", "outcome", "counters", "digest",
 "closed", "filled"}}` for each leaf, and `{"restart": {"reason"}}`, which makes every leaf before it void.
 `ok`: `{"runs", "unexplored", "frontier": [{"choices", "except", "weight"}], "admission": {...}}`. A frontier
@@ -19,10 +20,11 @@ from typing import Any
 
 from harness.adapters.base import Adapter, Arm
 from harness.choices import explain
+from harness.choices.admission import SEEDS
 from harness.choices.explore import FULL, MODES, Budget
 from harness.choices.tree import Leaf, Subtree
 from harness.collectors.choices import WHOLE, Request, Restart, collect, program_of, steer
-from harness.wire import BAD_REQUEST, JobError
+from harness.wire import BAD_REQUEST, JobError, is_seed
 
 KINDS = {"token": "t", "drafter": "d", "accept": "a", "residual": "r", "bonus": "b"}
 """One letter a choice, in `kinds`; anything else is `?`."""
@@ -43,6 +45,7 @@ def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tup
         close_last=close_last,
         close_floor=_fraction(request.get("close_floor", 0.0), "close_floor"),
         roots=_roots(request.get("prefixes")),
+        seeds=_seeds(request.get("seeds")),
     )
     for item in collect(adapter, wanted):
         if isinstance(item, Leaf):
@@ -125,6 +128,17 @@ def _root(item: Any) -> Subtree:
         raise JobError(BAD_REQUEST, "a prefix is not a list of nonnegative integers")
     weight = _fraction(weight, "the weight of a prefix")
     return Subtree(choices=tuple(choices), exclude=frozenset(exclude), weight=weight)
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    if given is None:
+        return tuple(range(SEEDS))
+    if not isinstance(given, list) or not given:
+        raise JobError(BAD_REQUEST, "seeds is not a list of decimal strings")
+    for seed in given:
+        if not isinstance(seed, str) or not is_seed(seed):
+            raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
+    return tuple(int(seed) for seed in given)
 
 
 def _fraction(value: Any, name: str) -> float:
