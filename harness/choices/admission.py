@@ -34,10 +34,14 @@ def spaced(leaves: Sequence[Leaf], count: int = SAMPLE) -> list[Leaf]:
     """At most `count` leaves, evenly spaced, the first and the last among them."""
     if len(leaves) <= count:
         return list(leaves)
+    if count < 2:
+        return list(leaves[:count])
     return [leaves[at * (len(leaves) - 1) // (count - 1)] for at in range(count)]
 
 
-def again(program: Program, leaf: Leaf, expand: bool, variant: int = 0) -> tuple[Chooser, Run | None, str]:
+def again(
+    program: Program, leaf: Leaf, expand: bool, variant: int = 0, stateful: bool = True
+) -> tuple[Chooser, Run | None, str]:
     """Run the path of a leaf once more; the text says how it went otherwise, or is empty."""
     chooser = Chooser(prefix=leaf.choices, expand=expand, variant=variant)
     try:
@@ -50,37 +54,54 @@ def again(program: Program, leaf: Leaf, expand: bool, variant: int = 0) -> tuple
         return chooser, run, f"{len(now)} choices for {len(leaf.p)}, probabilities differ by up to {size:.3g}"
     if canonical(dict(run.outcome)) != canonical(dict(leaf.outcome)):
         return chooser, run, f"outcome {canonical(dict(run.outcome))}"
-    if run.digest != leaf.digest and not leaf.closed:
+    if stateful and run.digest != leaf.digest and not leaf.closed:
         return chooser, run, "state digest"
     return chooser, run, ""
 
 
 def repeated(
-    program: Program, leaves: Iterable[Leaf], expand: bool, variants: Sequence[int] = (0,)
+    program: Program,
+    leaves: Iterable[Leaf],
+    expand: bool,
+    variants: Sequence[int] = (0,),
+    stateful: bool = True,
 ) -> dict[str, Any]:
-    """Run each path once more in each variant: `{"checked", "differences", "ok"}`."""
+    """Run each path once more in each variant: `{"checked", "different", "differences", "ok"}`.
+
+    `different` counts all that differed, `differences` shows the first of them.
+    """
     checked = 0
     differences: list[dict[str, Any]] = []
     for leaf in leaves:
         for variant in variants:
-            _, _, fault = again(program, leaf, expand, variant)
+            _, _, fault = again(program, leaf, expand, variant, stateful)
             checked += 1
             if fault:
                 differences.append({"choices": list(leaf.choices), "variant": variant, "what": fault})
-    return {"checked": checked, "differences": differences[:SHOWN], "ok": not differences}
+    return {
+        "checked": checked,
+        "different": len(differences),
+        "differences": differences[:SHOWN],
+        "ok": not differences,
+    }
 
 
-def refilled(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
-    """Fill rows past the first mismatch otherwise, on a sample of the leaves that have such rows."""
+def refilled(
+    program: Program, leaves: Sequence[Leaf], expand: bool, count: int = SAMPLE, stateful: bool = True
+) -> dict[str, Any]:
+    """Fill rows past the first mismatch otherwise, on a sample of the leaves that have such rows.
+
+    With `stateful`, what the engine's parts hold in the end must not differ either.
+    """
     eligible = [leaf for leaf in leaves if leaf.filled and not leaf.closed]
-    result = repeated(program, spaced(eligible), expand, (1, 2))
+    result = repeated(program, spaced(eligible, count), expand, (1, 2), stateful)
     return {"eligible": len(eligible), **result}
 
 
-def confirmed(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, Any]:
+def confirmed(program: Program, leaves: Sequence[Leaf], expand: bool, count: int = SAMPLE) -> dict[str, Any]:
     """Really run a sample of the leaves that were told from a row."""
     closed = [leaf for leaf in leaves if leaf.closed]
-    result = repeated(program, spaced(closed), expand)
+    result = repeated(program, spaced(closed, count), expand)
     return {"closed": len(closed), **result}
 
 
@@ -89,6 +110,7 @@ def walked(explorer: Explorer) -> dict[str, Any]:
     finite = [difference.size for difference in explorer.differences if math.isfinite(difference.size)]
     return {
         "runs": explorer.runs,
+        "different": len(explorer.differences),
         "differences": [
             {"choices": list(difference.choices), "what": difference.what}
             for difference in explorer.differences[:SHOWN]
@@ -114,7 +136,12 @@ def undisturbed(program: Seeded, seeds: Iterable[int] = range(SEEDS)) -> dict[st
         checked += 1
         plain, wrapped = program.seeded(seed, False), program.seeded(seed, True)
         differences.extend({"seed": seed, "what": name} for name in plain if plain[name] != wrapped.get(name))
-    return {"checked": checked, "differences": differences[:SHOWN], "ok": not differences and checked > 0}
+    return {
+        "checked": checked,
+        "different": len(differences),
+        "differences": differences[:SHOWN],
+        "ok": not differences and checked > 0,
+    }
 
 
 def against(leaves: Sequence[Leaf], reference: Iterable[tuple[Mapping[str, Any], float]]) -> dict[str, Any]:
