@@ -109,7 +109,7 @@ def _walk_arm(
     leaves: list[TreeLeaf] = []
 
     def leaf(value: Any) -> None:
-        leaves.append(_leaf(value))
+        leaves.append(leaf_of(value))
         advance(str(arm["id"]), 1)
 
     def restart(_: Any) -> None:
@@ -137,7 +137,8 @@ def _walk_arm(
     )
 
 
-def _leaf(value: Any) -> TreeLeaf:
+def leaf_of(value: Any) -> TreeLeaf:
+    """A leaf as a worker sends it."""
     counters = value["counters"]
     return TreeLeaf(
         choices=tuple(value["choices"]),
