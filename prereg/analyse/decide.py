@@ -1,64 +1,100 @@
-"""The sealed decision rules (docs/formats.md sections 10 and 12; paper §4.2)."""
+"""The sealed decision rules (docs/formats.md sections 10, 12 and 14; paper §4.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from prereg.analyse.events import Counted, count
+from prereg.analyse.gap import Candidate, largest
 from prereg.analyse.predictions import judge
+from prereg.analyse.premise import try_premise
 from prereg.analyse.tally import Tally
+from prereg.analyse.trees import decide_trees
+from prereg.analyse.units import units_of
 from prereg.errors import EvidenceIncomplete, VerificationFailed
+from prereg.model.exact import ExactDecisions
 from prereg.model.law import CrashEvent, Event
-from prereg.model.study import Configuration, DecisionRule, Protocol, Study, Unit
+from prereg.model.study import Configuration, DecisionRule, Protocol, Study
+from prereg.model.tree import UnitTree
 from prereg.model.verdict import BoundRow, Calibration, Decision, Decisions, PerArm, Reason, Verdict
 from prereg.stats.budget import Budget, budget_of
 from prereg.stats.exact import lowers, uppers
 from prereg.stats.gap import gap_of
 
-TIE = 1e-11
-"""Values closer than this are tied.
-
-When an event and its opposite are both listed, each is the other's complement and the gaps are equal:
-rounding must not choose between them.
-"""
+NO_TREES: Mapping[str, UnitTree] = {}
 
 
-def decide(study: Study, seal: str, tallies: Mapping[str, Tally], lost: Collection[str]) -> Decisions:
-    """Apply the sealed rules to the tallies of a study's units.
+def decide(
+    study: Study,
+    seal: str,
+    tallies: Mapping[str, Tally],
+    lost: Collection[str],
+    trees: Mapping[str, UnitTree] = NO_TREES,
+) -> Decisions:
+    """Apply the sealed rules to the tallies and the trees of a study's units.
 
-    `tallies` is by unit id; `lost` holds the units that the ledger names INVALID, whose tallies are not used.
-    A unit in neither, or one with fewer draws than planned, is missing: with `missing` = `bound` it counts as
-    INVALID, else EvidenceIncomplete names it.
+    `tallies` and `trees` are by unit id; `lost` holds the units that the ledger names INVALID, whose records
+    are not used. A unit in none of them, or one with fewer draws than planned, is missing: with `missing` =
+    `bound` it counts as INVALID, else EvidenceIncomplete names it.
     """
     protocol = study.protocol
-    gone = frozenset(lost) | _missing(protocol, tallies, lost)
-    decided = [_decide_one(study, configuration, tallies, gone) for configuration in protocol.configurations]
+    gone = frozenset(lost) | _missing(protocol, tallies, trees, lost)
+    drawn = protocol.drawn()
+    decided = [_decide_one(study, configuration, tallies, gone) for configuration in drawn]
+    exact = _decide_exact(study, tallies, trees, gone)
     return Decisions(
         study=protocol.study,
         seal=seal,
         rules=1,
         alpha=protocol.alpha,
-        m=len(protocol.configurations),
+        m=len(drawn),
         configurations=tuple(decided),
-        predictions=judge(study, {d.id: d for d in decided}),
+        predictions=judge(
+            study,
+            {d.id: d for d in decided},
+            {} if exact is None else {d.id: d for d in exact.configurations},
+        ),
+        exact=exact,
     )
 
 
-def _missing(protocol: Protocol, tallies: Mapping[str, Tally], lost: Collection[str]) -> frozenset[str]:
+def _decide_exact(
+    study: Study, tallies: Mapping[str, Tally], trees: Mapping[str, UnitTree], gone: frozenset[str]
+) -> ExactDecisions | None:
+    plan = study.protocol.exact
+    if plan is None:
+        return None
+    decisions, laws = decide_trees(study, trees, gone)
+    return ExactDecisions(
+        tolerance=plan.tolerance,
+        configurations=decisions,
+        premise=try_premise(study, decisions, tallies, laws, gone),
+    )
+
+
+def _missing(
+    protocol: Protocol,
+    tallies: Mapping[str, Tally],
+    trees: Mapping[str, UnitTree],
+    lost: Collection[str],
+) -> frozenset[str]:
     found = set()
     for unit in protocol.units():
         if unit.id in lost:
             continue
-        have = tallies[unit.id].draws if unit.id in tallies else 0
-        need = protocol.sampling[unit.arm].draws
+        if protocol.is_exact(unit):
+            have, need, what = int(unit.id in trees), 1, "no tree"
+        else:
+            have = tallies[unit.id].draws if unit.id in tallies else 0
+            need = protocol.sampling[unit.arm].draws
+            what = f"{have} of its {need} draws"
         if have > need:
             raise VerificationFailed(f"{have} draws where {need} are planned", where=f"records/{unit.id}")
         if have == need:
             continue
         if protocol.missing == "refuse":
             raise EvidenceIncomplete(
-                f"unit {unit.id} has {have} of its {need} draws, and the protocol refuses a missing unit",
+                f"unit {unit.id} has {what}, and the protocol refuses a missing unit",
                 where=f"records/{unit.id}",
                 next_step=f"prereg collect studies/{protocol.study}",
             )
@@ -70,11 +106,7 @@ def _decide_one(
     study: Study, configuration: Configuration, tallies: Mapping[str, Tally], gone: frozenset[str]
 ) -> Decision:
     protocol = study.protocol
-    stage = next(s.id for s in protocol.stages if configuration.id in s.configurations)
-    off_id, on_id = (
-        Unit(stage=stage, configuration=configuration.id, arm=arm.id).id
-        for arm in (protocol.reference_arm, protocol.test_arm)
-    )
+    off_id, on_id = units_of(protocol, configuration, "draws")
     off = None if off_id in gone else tallies[off_id]
     on = None if on_id in gone else tallies[on_id]
     budget = budget_of(study, configuration.id)
@@ -157,24 +189,12 @@ def _bounds(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Largest:
-    """The largest of some value over the family, and the first event that has it."""
-
-    value: float
-    event: str
-    complement: bool
-
-
-def _largest(candidates: list[_Largest]) -> _Largest:
-    """The first candidate that no other exceeds by more than a tie, with the largest value."""
-    top = max(c.value for c in candidates)
-    first = next(c for c in candidates if c.value >= top - TIE)
-    return _Largest(top, first.event, first.complement)
-
-
-def _largest_gap(rows: tuple[BoundRow, ...]) -> _Largest:
-    return _largest([_Largest(gap_of(row, side), row.event, side) for row in rows for side in (False, True)])
+def _largest_gap(rows: tuple[BoundRow, ...]) -> Candidate:
+    return largest(
+        Candidate(value=gap_of(row, side), event=row.event, complement=side)
+        for row in rows
+        for side in (False, True)
+    )
 
 
 def _calibrate(
@@ -190,9 +210,9 @@ def _calibrate(
         if row.p is None or allowance is None:
             return None, False
         for bound, p, side in ((row.L_off, row.p, False), (1 - row.U_off, 1 - row.p, True)):
-            excesses.append(_Largest(bound - p, row.event, side))
+            excesses.append(Candidate(value=bound - p, event=row.event, complement=side))
             exceeded |= bound > p + allowance
-    worst = _largest(excesses)
+    worst = largest(excesses)
     calibration = Calibration(
         passed=not exceeded and counted.violations == 0,
         violations=counted.violations,

@@ -11,29 +11,33 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from prereg.codec.study_files import VERDICTS
-from prereg.model.study import Claim, CountClaim, Study, VerdictClaim
+from prereg.model.exact import ExactDecision
+from prereg.model.study import Claim, CountClaim, Rule, Study, VerdictClaim
 from prereg.model.verdict import Decision, PredictionStatus, Status
 
 
-def completions(decision: Decision) -> frozenset[str]:
-    """The verdicts that a configuration has, or could have had if it is INVALID."""
-    if decision.verdict != "INVALID":
-        return frozenset((decision.verdict,))
-    return frozenset(VERDICTS[decision.rule]) - {"INVALID"}
+def completions(verdict: str, rule: Rule) -> frozenset[str]:
+    """The verdicts that a configuration has, or could have had under its rule if it is INVALID."""
+    if verdict != "INVALID":
+        return frozenset((verdict,))
+    return frozenset(VERDICTS[rule]) - {"INVALID"}
 
 
-def status_of(claim: Claim, decisions: Mapping[str, Decision]) -> Status:
-    """Judge one claim. Raises KeyError for a configuration without a decision."""
+def status_of(claim: Claim, verdicts: Mapping[str, str], rule: Rule) -> Status:
+    """Judge one claim by the verdicts of its channel, which `rule` decided.
+
+    Raises KeyError for a configuration without a verdict.
+    """
     if isinstance(claim, VerdictClaim):
-        decision = decisions[claim.configuration]
-        if decision.verdict in claim.in_:
+        verdict = verdicts[claim.configuration]
+        if verdict in claim.in_:
             return "HELD"
-        return _settle([verdict in claim.in_ for verdict in completions(decision)])
+        return _settle([option in claim.in_ for option in completions(verdict, rule)])
     if isinstance(claim, CountClaim):
         sure = possible = 0
         for name in claim.configurations:
-            decision = decisions[name]
-            options = frozenset((decision.verdict,)) if claim.verdict == "INVALID" else completions(decision)
+            verdict = verdicts[name]
+            options = frozenset((verdict,)) if claim.verdict == "INVALID" else completions(verdict, rule)
             possible += claim.verdict in options
             sure += options == {claim.verdict}
         low = 0 if claim.at_least is None else claim.at_least
@@ -48,8 +52,18 @@ def _settle(outcomes: list[bool]) -> Status:
     return "NOT_DETERMINED" if any(outcomes) else "FAILED"
 
 
-def judge(study: Study, decisions: Mapping[str, Decision]) -> tuple[PredictionStatus, ...]:
-    """The status of every registered prediction, in file order; `decisions` by configuration id."""
+def judge(
+    study: Study, drawn: Mapping[str, Decision], walked: Mapping[str, ExactDecision]
+) -> tuple[PredictionStatus, ...]:
+    """The status of every registered prediction, in file order; the decisions of each channel are by id."""
+    by_draws = {name: d.verdict for name, d in drawn.items()}
+    exactly = {name: d.verdict for name, d in walked.items()}
     return tuple(
-        PredictionStatus(id=p.id, status=status_of(p.claim, decisions)) for p in study.predictions.predictions
+        PredictionStatus(
+            id=p.id,
+            status=status_of(p.claim, exactly, "exact")
+            if p.claim.channel == "exact"
+            else status_of(p.claim, by_draws, study.protocol.decision.rule),
+        )
+        for p in study.predictions.predictions
     )

@@ -16,13 +16,23 @@ HORIZON = Predicate(id="horizon", statement="", source="", rule=MaxTokens(n=1))
 EVENTS = (LengthEvent(id="length-1", equals=1), LengthEvent(id="length-2", equals=2))
 
 
-def leaf(tokens: tuple[int, ...], *p: float, proposals: int = 1) -> TreeLeaf:
-    outcome = Decoded(tokens=tokens, finish=None)
-    return TreeLeaf(choices=tokens, p=p, outcome=outcome, proposals=proposals, accepted=0)
+def leaf(
+    choices: tuple[int, ...],
+    *p: float,
+    tokens: tuple[int, ...] | None = None,
+    proposals: int = 1,
+    closed: bool = False,
+) -> TreeLeaf:
+    outcome = Decoded(tokens=choices if tokens is None else tokens, finish=None)
+    return TreeLeaf(choices=choices, p=p, outcome=outcome, proposals=proposals, accepted=0, closed=closed)
 
 
-def tree(*leaves: TreeLeaf, unexplored: float = 0.0, **checks: bool) -> Tree:
-    admission: dict[str, Any] = {name: {"ok": ok} for name, ok in checks.items()}
+def tree(*leaves: TreeLeaf, unexplored: float = 0.0, **checks: bool | None) -> Tree:
+    admission: dict[str, Any] = {
+        "replay": {"checked": 2, "ok": True},
+        "interference": {"checked": 2, "ok": True},
+    }
+    admission |= {n: None if ok is None else {"checked": 2, "ok": ok} for n, ok in checks.items()}
     return Tree(leaves=leaves, runs=len(leaves), unexplored=unexplored, admission=admission, seconds=0.0)
 
 
@@ -32,11 +42,15 @@ ROWS = {
     "equal": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5)), "EQUAL_WITHIN_TOLERANCE"),
     "equal by other paths": (
         OFF,
-        tree(leaf((0,), 0.25), leaf((0,), 0.5, 0.5), leaf((1,), 0.5)),
+        tree(
+            leaf((0,), 0.5),
+            leaf((1, 0), 0.5, 0.25, tokens=(1,)),
+            leaf((1, 1), 0.5, 0.75, tokens=(1,)),
+        ),
         "EQUAL_WITHIN_TOLERANCE",
     ),
     "departs": (OFF, tree(leaf((0,), 0.6), leaf((1,), 0.4)), "DEPARTS"),
-    "an outcome of its own": (OFF, tree(leaf((0,), 0.5), leaf((1, 1), 0.5)), "DEPARTS"),
+    "an outcome of its own": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5, tokens=(1, 1))), "DEPARTS"),
     "within the tolerance": (
         OFF,
         tree(leaf((0,), 0.5 + TOLERANCE / 2), leaf((1,), 0.5 - TOLERANCE / 2)),
@@ -51,7 +65,19 @@ ROWS = {
     "enough explored to say": (OFF, tree(leaf((0,), 0.9), unexplored=0.1), "DEPARTS"),
     "weights that do not sum to 1": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.4)), "VOID"),
     "a check that failed": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5), replay=False), "VOID"),
-    "nothing finished": (OFF, tree(unexplored=1.0), "INCONCLUSIVE"),
+    "nothing finished": (OFF, tree(unexplored=1.0), "VOID"),
+    "a leaf that goes on where another ends": (OFF, tree(leaf((0,), 0.5), leaf((0, 1), 0.5, 1.0)), "VOID"),
+    "nothing replayed": (OFF, tree(leaf((0,), 0.5), leaf((1,), 0.5), replay=None), "VOID"),
+    "a witness within the tolerance": (
+        OFF,
+        tree(leaf((0,), 0.5), leaf((1,), 0.499999), leaf((2,), 1e-6, tokens=(1, 1))),
+        "DEPARTS",
+    ),
+    "proposals of closed leaves do not count": (
+        OFF,
+        tree(leaf((0,), 0.6, proposals=0), leaf((1,), 0.4, closed=True)),
+        "INCONCLUSIVE",
+    ),
 }
 
 
@@ -63,17 +89,23 @@ def test_verdict(name: str) -> None:
 
 
 def test_witness_mass_and_the_largest_event() -> None:
-    on = tree(leaf((0,), 0.5), leaf((1, 1), 0.3), leaf((1, 0), 0.2))
+    on = tree(leaf((0,), 0.5), leaf((1,), 0.3, tokens=(1, 1)), leaf((2,), 0.2, tokens=(1, 0)))
     found = decide_exactly(OFF, on, events=EVENTS, predicates=[HORIZON])
     assert found.witness_mass == pytest.approx(0.5)
     assert (found.event, found.event_gap) == ("length-1", pytest.approx(-0.5))
     assert found.tv_lower == found.tv_upper == pytest.approx(0.5)
-    assert departing_paths(OFF, on) == [(1, 1), (1, 0)]
+    assert departing_paths(OFF, on) == [(1,), (2,)]
 
 
 def test_a_dropped_leaf_is_refused() -> None:
-    assert refusals(tree(leaf((0,), 0.5))) == ["weights"]
+    found = decide_exactly(OFF, tree(leaf((0,), 0.5)), events=(), predicates=())
+    assert found.verdict == "VOID"
+    assert found.reason.startswith("not admitted (on arm: the children of a node 0 choices deep sum to 0.5")
+
+
+def test_checks_that_fail_or_look_at_nothing_are_named() -> None:
     assert refusals(OFF) == []
+    assert refusals(tree(leaf((0,), 1.0), walk=False, interference=None)) == ["walk", "interference"]
 
 
 def test_the_interval_holds_whatever_is_unexplored() -> None:

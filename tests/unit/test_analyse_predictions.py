@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prereg.analyse.predictions import status_of
-from prereg.model.study import Claim, CountClaim, VerdictClaim
-from prereg.model.verdict import Decision, PerArm
+from prereg.model.study import Claim, CountClaim, Rule, VerdictClaim
 
-POSSIBLE = {
+POSSIBLE: dict[Rule, tuple[str, ...]] = {
     "channel-S": ("FAILS", "NOT_REJECTED", "INCONCLUSIVE", "VOID"),
     "event-gap": ("DIFFERS", "NOT_REJECTED"),
+    "exact": ("DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID"),
 }
-Rule = Literal["channel-S", "event-gap"]
-
-
-def decision(name: str, verdict: str, rule: Rule = "channel-S") -> Decision:
-    none = PerArm(off=None, on=None)
-    return Decision(
-        id=name, rule=rule, verdict=verdict, reasons=("none",), B=4, level=0.01, draws=none, crashes=none,  # type: ignore[arg-type]
-        proposals=None, verifications=None, accepted=None, D=None, D_event=None, D_complement=None,
-        eligible=False, witnesses=(), calibration=None, bounds=(),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -43,12 +32,21 @@ def decision(name: str, verdict: str, rule: Rule = "channel-S") -> Decision:
 )
 def test_verdict_claims(verdict: str, expected: tuple[str, ...], status: str) -> None:
     claim = VerdictClaim(configuration="c", in_=expected)
-    assert status_of(claim, {"c": decision("c", verdict)}) == status
+    assert status_of(claim, {"c": verdict}, "channel-S") == status
+
+
+def test_a_lost_walk_could_have_had_any_verdict_of_the_exact_channel() -> None:
+    four = VerdictClaim(configuration="c", in_=POSSIBLE["exact"])
+    assert status_of(four, {"c": "INVALID"}, "exact") == "HELD"
+    three = VerdictClaim(configuration="c", in_=POSSIBLE["exact"][:3])
+    assert status_of(three, {"c": "INVALID"}, "exact") == "NOT_DETERMINED"
+    other = VerdictClaim(configuration="c", in_=("FAILS", "NOT_REJECTED"))
+    assert status_of(other, {"c": "INVALID"}, "exact") == "FAILED"
 
 
 def test_a_lost_two_arm_configuration_can_only_differ_or_not() -> None:
     claim = VerdictClaim(configuration="c", in_=("DIFFERS", "NOT_REJECTED"))
-    assert status_of(claim, {"c": decision("c", "INVALID", "event-gap")}) == "HELD"
+    assert status_of(claim, {"c": "INVALID"}, "event-gap") == "HELD"
 
 
 @pytest.mark.parametrize(
@@ -67,32 +65,32 @@ def test_a_lost_two_arm_configuration_can_only_differ_or_not() -> None:
 )
 def test_count_claims(verdicts: str, at_least: int | None, at_most: int | None, status: str) -> None:
     words = {"F": "FAILS", "N": "NOT_REJECTED", "I": "INVALID"}
-    made = {f"c{i}": decision(f"c{i}", words[v]) for i, v in enumerate(verdicts)}
+    made = {f"c{i}": words[v] for i, v in enumerate(verdicts)}
     claim = CountClaim(configurations=tuple(made), verdict="FAILS", at_least=at_least, at_most=at_most)
-    assert status_of(claim, made) == status
+    assert status_of(claim, made, "channel-S") == status
 
 
 def test_a_count_of_losses_counts_them() -> None:
-    made = {"a": decision("a", "INVALID"), "b": decision("b", "FAILS")}
+    made = {"a": "INVALID", "b": "FAILS"}
     for low, status in ((1, "HELD"), (2, "FAILED")):
         claim = CountClaim(configurations=("a", "b"), verdict="INVALID", at_least=low)
-        assert status_of(claim, made) == status
+        assert status_of(claim, made, "channel-S") == status
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Claim, dict[str, Decision]]:
-    rule: Rule = draw(st.sampled_from(["channel-S", "event-gap"]))
+def cases(draw: st.DrawFn) -> tuple[Rule, Claim, dict[str, str]]:
+    rule: Rule = draw(st.sampled_from(sorted(POSSIBLE)))
     verdicts = (*POSSIBLE[rule], "INVALID")
     size = draw(st.integers(1, 4))
-    made = {f"c{i}": decision(f"c{i}", draw(st.sampled_from(verdicts)), rule) for i in range(size)}
+    made = {f"c{i}": draw(st.sampled_from(verdicts)) for i in range(size)}
     if draw(st.booleans()):
         names = draw(st.lists(st.sampled_from(POSSIBLE[rule]), min_size=1, unique=True))
-        return VerdictClaim(configuration="c0", in_=tuple(names)), made
+        return rule, VerdictClaim(configuration="c0", in_=tuple(names)), made
     low = draw(st.none() | st.integers(0, 5))
     high = draw(st.integers(0, 5) if low is None else st.none() | st.integers(0, 5))
     verdict = draw(st.sampled_from(POSSIBLE[rule]))
     names = draw(st.lists(st.sampled_from(sorted(made)), min_size=1, unique=True))
-    return CountClaim(configurations=tuple(names), verdict=verdict, at_least=low, at_most=high), made
+    return rule, CountClaim(configurations=tuple(names), verdict=verdict, at_least=low, at_most=high), made
 
 
 def truth(claim: Claim, verdicts: dict[str, str]) -> bool:
@@ -106,9 +104,9 @@ def truth(claim: Claim, verdicts: dict[str, str]) -> bool:
 
 
 @given(cases())
-def test_brute_force_over_completions(case: tuple[Claim, dict[str, Decision]]) -> None:
-    claim, made = case
-    options = [POSSIBLE[d.rule] if d.verdict == "INVALID" else (d.verdict,) for d in made.values()]
+def test_brute_force_over_completions(case: tuple[Rule, Claim, dict[str, str]]) -> None:
+    rule, claim, made = case
+    options = [POSSIBLE[rule] if verdict == "INVALID" else (verdict,) for verdict in made.values()]
     answers = {truth(claim, dict(zip(made, choice, strict=True))) for choice in itertools.product(*options)}
     expected = "NOT_DETERMINED" if len(answers) == 2 else ("HELD" if answers == {True} else "FAILED")
-    assert status_of(claim, made) == expected
+    assert status_of(claim, made, rule) == expected
