@@ -14,7 +14,7 @@ from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, W
 from prereg.model.plan import plan
 from prereg.model.seal import Entry, State
 from prereg.model.verdict import Decisions
-from prereg.seal.evidence import authenticated_records, check_shard_set
+from prereg.seal.evidence import authenticated_records, check_shard_set, exact_trees
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
 from prereg.seal.trust import AUTHOR, LEDGER, check_signer, load_trust
@@ -33,7 +33,7 @@ TOLERANCE = 1e-10
 """Numbers of two decision files agree within this."""
 
 Progress = Callable[[str, int, int], None]
-"""Called after each unit with its id, the draws read so far and the draws planned."""
+"""Called after each unit with its id, and the draws and leaves read so far and in all."""
 
 
 def analyse_study(
@@ -92,8 +92,13 @@ def analyse_study(
 
 def decisions_of(verified: VerifiedStudy, progress: Progress | None = None) -> Decisions:
     """What the sealed rules say of a verified study's records. Writes nothing."""
-    protocol = verified.study.protocol
-    planned = sum(protocol.sampling[unit.arm].draws for unit in protocol.units())
+    stored = verified.stored
+    planned = sum(
+        stored.get((shard.unit.id, shard.index), {"draws": 0})["draws"]
+        if shard.channel == "exact"
+        else shard.draws
+        for shard in plan(verified.study.protocol, verified.study.seeds)
+    )
     tallies = {}
     read = 0
     for unit, records in authenticated_records(verified):
@@ -101,7 +106,12 @@ def decisions_of(verified: VerifiedStudy, progress: Progress | None = None) -> D
         read += len(records)
         if progress is not None:
             progress(unit.id, read, planned)
-    return decide(verified.study, verified.seal, tallies, verified.invalid.keys())
+    trees = exact_trees(verified)
+    for unit_id, tree in trees.items():
+        read += len(tree.leaves)
+        if progress is not None:
+            progress(unit_id, read, planned)
+    return decide(verified.study, verified.seal, tallies, verified.invalid.keys(), trees)
 
 
 def last_analysis(entries: tuple[Entry, ...]) -> Entry | None:
