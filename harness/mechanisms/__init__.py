@@ -1,6 +1,6 @@
 """Mechanism hypotheses: executable schedules of a suspected fault, each with the law that follows from it.
 
-One file a hypothesis. Like the oracle they work with the engine's own kernel, inside the engine's environment.
+One file a hypothesis. Like the oracle they work with the engine's own kernel, in the engine's environment.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Hypothesis:
     def law(self, adapter: Adapter, logical: bool = False) -> Law:
         """The law of the open configuration under this hypothesis, in the oracle's order.
 
-        With `logical` it is the sequential law, which shows that nothing but those reads makes the difference.
+        With `logical` it is the sequential law, which shows that only those reads make the difference.
         """
         return summed(self.leaves(adapter, logical))
 
@@ -71,7 +71,7 @@ def summed(leaves: Iterable[Leaf]) -> Law:
 
 
 def lookup(ids: Sequence[int], max_ngram: int, max_tokens: int, limit: int) -> Iterator[tuple[int, ...]]:
-    """Continuations that prompt lookup considers after `ids`, in its order: longest n-gram first, then leftmost.
+    """Continuations that prompt lookup considers after `ids`: longest n-gram first, then leftmost.
 
     Each is what followed an earlier occurrence of the last tokens: at most `max_tokens`, none of them at
     position `limit` or later. Both engines' drafters search like this (Transformers,
@@ -91,8 +91,8 @@ def first_mismatch(
 ) -> Iterator[tuple[Prefix, float]]:
     """What sample-and-match commits of a verified block, with its probability.
 
-    Of `len(candidate) + 1` rows: the proposed tokens up to the first that was not drawn, and what was drawn in
-    its place; or all of them and one more.
+    Of `len(candidate) + 1` rows: the proposed tokens up to the first that was not drawn, and what was drawn
+    in its place; or all of them and one more.
     """
     weight = 1.0
     for at, row in enumerate(rows):

@@ -36,7 +36,7 @@ class Chain(Protocol):
         ...
 
     def allows(self, prefix: Prefix, token: int, first: bool) -> bool:
-        """Step 1's question; `first` begins a new continuation, whose scores are new ones. May raise `Raised`."""
+        """Step 1's question; `first` begins a continuation, whose scores are new ones. May raise `Raised`."""
         ...
 
     def row(self, prefix: Prefix) -> Sequence[float]:

@@ -76,7 +76,7 @@ class Pieces:
 
 
 def pieces_of(adapter: Adapter) -> Pieces:
-    """The pieces of the open configuration; `JobError` (unsupported) for another drafter than prompt lookup."""
+    """The pieces of the open configuration; `JobError` (unsupported) without prompt lookup."""
     opened: Opened = opened_of(adapter)
     if opened.drafter is None or opened.drafter["kind"] != "prompt-lookup":
         raise JobError(UNSUPPORTED, "the hypotheses about this engine speak of prompt lookup alone")
