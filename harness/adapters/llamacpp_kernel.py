@@ -56,26 +56,31 @@ class LlamaCppKernel:
 
     def rows(self, prefixes: Sequence[Prefix]) -> list[list[float]]:
         """Float64 softmax of what the chain leaves of the logits after each prefix: (n, V)."""
-        return [self._row(prefix) for prefix in prefixes]
+        return [self.row(prefix) for prefix in prefixes]
 
     def stops(self, prefixes: Sequence[Prefix]) -> list[bool]:
         """Whether the method returns after each prefix: (n,)."""
-        return [self._end(prefix) is not None for prefix in prefixes]
+        return [self.end(prefix) is not None for prefix in prefixes]
 
     def outcome(self, prefix: Prefix) -> Outcome:
         """The adapter's return map."""
-        outcome = self._end(prefix)
+        outcome = self.end(prefix)
         if outcome is None:
             raise AssertionError(f"generation goes on after {prefix}")
         return outcome
 
-    def _row(self, prefix: Prefix) -> list[float]:
+    def row(self, prefix: Prefix, shown: Sequence[Prefix] | None = None) -> list[float]:
+        """The same for one prefix: (V,). `shown` replaces what the processors see after the prompt.
+
+        It has one entry for each call, from the empty prefix to `prefix`; those prefixes unless given.
+        """
         opened, processors = self._opened, self._opened.features.fresh()
         bias = opened.features.value("logit_bias") or {}
         cells: npt.NDArray[Any] = np.empty(0, dtype=TOKEN_DATA)
         with self._chain() as chain:
             for length in range(len(prefix) + 1):
-                ids = np.array([*opened.prompt, *prefix[:length]], dtype=np.intc)
+                seen = prefix[:length] if shown is None else shown[length]
+                ids = np.array([*opened.prompt, *seen], dtype=np.intc)
                 scores = self._evaluated(prefix[:length]).copy()
                 for processor in processors:
                     scores[:] = processor(ids, scores)
@@ -132,8 +137,12 @@ class LlamaCppKernel:
         finally:
             chain.close()
 
-    def _end(self, prefix: Prefix) -> Outcome | None:
-        """What the caller gets if the method returns when it has drawn `prefix`; None if it goes on."""
+    def end(self, prefix: Prefix, evaluated: Prefix | None = None) -> Outcome | None:
+        """What the caller gets if the method returns when it has drawn `prefix`; None if it goes on.
+
+        `evaluated` replaces what the criteria see of it when they are asked once more in the end: all of it
+        but the last token unless given, since that is drawn and not evaluated.
+        """
         opened, eos = self._opened, self._opened.eos
         criteria = opened.features.criteria()
         hit = False
@@ -148,7 +157,7 @@ class LlamaCppKernel:
         finish, body = self._completed(prefix, hit)
         if finish is None:
             return None
-        if criteria and self._met(criteria, prefix[:-1]):
+        if criteria and self._met(criteria, prefix[:-1] if evaluated is None else evaluated):
             # Asked once more in the end, it may overrule everything, a stop string's cut included.
             finish, body = "stop", _visible(prefix[:-1] if hit else prefix, eos)
         return {"tokens": list(body), "finish": finish}
