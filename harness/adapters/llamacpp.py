@@ -58,6 +58,9 @@ class Opened:
     letters: Mapping[str, int] = field(default_factory=dict)
     """Tokens by their text."""
 
+    drafter: Mapping[str, Any] | None = None
+    """As the configuration has it."""
+
     def engine(self, speculation: bool) -> Engine:
         """The engine of an arm."""
         if not speculation:
@@ -146,6 +149,7 @@ class LlamaCppAdapter:
             vocab=tuple(model["vocab"]),
             eos=model["eos"],
             letters=letters,
+            drafter=drafter,
         )
         return digest
 
