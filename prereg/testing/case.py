@@ -57,7 +57,7 @@ def case_of(given: Given) -> Case:
     for name, entries in (("processors", given.processors), (STOPPING[engine], given.stopping)):
         if entries:
             features[name] = [*features.get(name, []), *map(dict, entries)]
-    configuration = {
+    configuration: dict[str, Any] = {
         "id": "test",
         "role": "probe",
         "about": "an assertion in a test suite",

@@ -36,10 +36,10 @@ def entry(given: object, arguments: Mapping[str, Any] | None, what: str) -> dict
 
 def _place(given: object, what: str) -> tuple[Path, str]:
     if isinstance(given, str):
-        file, _, name = given.rpartition(":")
-        if not file or not name.isidentifier():
+        place, _, name = given.rpartition(":")
+        if not place or not name.isidentifier():
             raise UsageError(f"{what} is not path/to/file.py:Class: {given!r}", next_step=MOVE)
-        return Path(file).resolve(), name
+        return Path(place).resolve(), name
     if not isinstance(given, type):
         raise UsageError(
             f"{what} is not a class but {_shown(given)}: every request of the engine needs a fresh instance",
@@ -57,7 +57,9 @@ def _place(given: object, what: str) -> tuple[Path, str]:
     if file.suffix != ".py" or not file.is_file():
         raise UsageError(f"{what}: {name} has no file of Python source, only {file}", next_step=MOVE)
     if getattr(sys.modules.get(given.__module__), name, None) is not given:
-        raise UsageError(f"{what}: {file} has another {name} than the class that was given", next_step=MOVE)
+        raise UsageError(
+            f"{what}: {file} has no {name} at its top level that is the class that was given", next_step=MOVE
+        )
     return file, name
 
 
