@@ -6,6 +6,8 @@ The slow twin of `harness.oracle.enumerate`; both must return the same law.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from harness.adapters.base import Kernel, Outcome, Prefix
@@ -36,10 +38,16 @@ def _walk(kernel: Kernel, prefix: Prefix, mass: float, found: Law) -> None:
             _walk(kernel, (*prefix, token), mass * probability, found)
 
 
-def ordered(found: Law) -> Law:
-    """Sort a law by the canonical JSON of its outcomes, and leave out what underflowed to probability 0."""
-    possible = [(outcome, mass) for outcome, mass in found if mass > 0.0]
-    return sorted(possible, key=lambda pair: canonical(pair[0]))
+def ordered(found: Iterable[tuple[Outcome, float]]) -> Law:
+    """Sort a law by the canonical JSON of its outcomes, and leave out what underflowed to probability 0.
+
+    Prefixes that the return map does not tell apart are one outcome, with the correctly rounded sum.
+    """
+    masses: dict[str, tuple[Outcome, list[float]]] = {}
+    for outcome, mass in found:
+        masses.setdefault(canonical(outcome), (outcome, []))[1].append(mass)
+    summed = [(outcome, math.fsum(parts)) for _, (outcome, parts) in sorted(masses.items())]
+    return [(outcome, mass) for outcome, mass in summed if mass > 0.0]
 
 
 def canonical(outcome: Outcome) -> str:

@@ -98,3 +98,15 @@ def test_what_underflows_to_nothing_is_left_out(twin: object) -> None:
     kernel.rows = lambda prefixes: [[1e-200, 1.0]] * len(prefixes)  # type: ignore[method-assign]
     law = twin.law(kernel)  # type: ignore[attr-defined]
     assert [outcome["tokens"] for outcome, _ in law] == [[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("twin", [naive, levels])
+def test_prefixes_that_the_return_map_does_not_tell_apart_are_one_outcome(twin: object) -> None:
+    kernel = Table([[1, 1]], set(), 2)
+    kernel.outcome = lambda prefix: {"tokens": sorted(prefix), "finish": None}  # type: ignore[method-assign]
+    law = twin.law(kernel)  # type: ignore[attr-defined]
+    assert [(outcome["tokens"], mass) for outcome, mass in law] == [
+        ([0, 0], 0.25),
+        ([0, 1], 0.5),
+        ([1, 1], 0.25),
+    ]
