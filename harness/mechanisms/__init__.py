@@ -12,9 +12,11 @@ from harness.mechanisms.base import Hypothesis
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
 HYPOTHESES: Mapping[str, str] = {
+    "H-D1-phys": "harness.mechanisms.h_d1_phys",
     "H-D2-cfg": "harness.mechanisms.h_d2_cfg",
     "H-D2-synthid": "harness.mechanisms.h_d2_synthid",
     "H-D2-xgr": "harness.mechanisms.h_d2_xgr",
+    "H-D3-postcheck": "harness.mechanisms.h_d3_postcheck",
 }
 """Every hypothesis by the name that it is registered under, and where it is."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from harness.adapters.base import Adapter, Arm, Outcome, Prefix
-from harness.oracle.naive import Law, canonical, ordered
+from harness.oracle.naive import Law, ordered
 
 ON = Arm(id="on", role="test", speculation=True)
 
@@ -59,15 +58,7 @@ class Hypothesis:
 
         With `logical` it is the sequential law, which shows that only those reads make the difference.
         """
-        return summed(self.leaves(adapter, logical))
-
-
-def summed(leaves: Iterable[Leaf]) -> Law:
-    """The law of some leaves: the correctly rounded sum for each outcome."""
-    masses: dict[str, tuple[Outcome, list[float]]] = {}
-    for leaf in leaves:
-        masses.setdefault(canonical(leaf.outcome), (leaf.outcome, []))[1].append(leaf.p)
-    return ordered([(outcome, math.fsum(parts)) for outcome, parts in masses.values()])
+        return ordered((leaf.outcome, leaf.p) for leaf in self.leaves(adapter, logical))
 
 
 def lookup(ids: Sequence[int], max_ngram: int, max_tokens: int, limit: int) -> Iterator[tuple[int, ...]]:
