@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness import fingerprint, wire
-from harness.adapters.base import Adapter, Arm, load
+from harness.adapters.base import Adapter, Arm, load, offered
 from harness.collectors import draws
 from harness.oracle import enumerate, naive
 from harness.wire import BAD_REQUEST, ENGINE, Channel, JobError, is_seed
@@ -46,6 +46,9 @@ class Worker:
             "law": self._law,
             "choices": self._choices,
             "explain": self._explain,
+            "admit": self._admit,
+            "tokenize": self._tokenize,
+            "vocabulary": self._vocabulary,
             "features": self._features,
             "close": self._close,
         }
@@ -129,6 +132,30 @@ class Worker:
 
         return choices_wire.explained(self._opened(), _arm(request), request)
 
+    def _admit(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness.collectors import choices_wire
+
+        return choices_wire.admitted(self._opened(), _arm(request), request)
+
+    def _tokenize(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        name, model, text = (
+            _field(request, "adapter", str),
+            _field(request, "model", dict),
+            _field(request, "text", str),
+        )
+        adapter = self._engines.get(name)
+        if adapter is None:
+            adapter = self._engines[name] = load(name)
+        return {"tokens": offered(adapter, "tokenize")(model, text)}
+
+    def _vocabulary(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        tokens = _field(request, "tokens", list)
+        if not all(_is_integer(token) for token in tokens):
+            raise JobError(BAD_REQUEST, "tokens is not a list of integers")
+        adapter = self._opened()
+        found: dict[str, Any] = offered(adapter, "vocabulary")()
+        return {**found, "texts": offered(adapter, "spell")(tokens)}
+
     def _features(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         from harness import sweep
 
@@ -173,8 +200,10 @@ def main() -> int:
 
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
-    its `ok`; `law` (`naive`); `choices` and `explain` (see `harness.collectors.choices_wire`); `features`
-    (`adapter`), what the installed engine offers (`harness.sweep`); `close`.
+    its `ok`; `law` (`naive`); `choices`, `explain` and `admit` (see `harness.collectors.choices_wire`);
+    `features` (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`,
+    `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends",
+    "texts"}` of the open model, the texts being those of the given tokens; `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

@@ -146,6 +146,18 @@ def load(name: str) -> Adapter:
     return adapter
 
 
+def offered(adapter: Adapter, name: str) -> Any:
+    """A method that an adapter may have or not; `JobError` (unsupported) if it has not.
+
+    `tokenize(model, text)`: the token ids of a text. `vocabulary()`: `size` and `ends` of the open model's.
+    `spell(tokens)`: the text of each token.
+    """
+    method = getattr(adapter, name, None)
+    if method is None:
+        raise JobError(UNSUPPORTED, f"this engine's adapter has no {name}()")
+    return method
+
+
 def crash(error: Exception, rows: int, counters: Counters) -> list[Draw]:
     """The draws of a request whose engine raised: the type's name, and what was counted until then."""
     return [Draw(outcome={"crash": type(error).__name__}, counters=counters) for _ in range(rows)]

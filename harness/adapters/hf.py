@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import LlamaForCausalLM
 from transformers.utils import logging
 
 from harness.adapters import hf_features, hf_model
 from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
-from harness.adapters.hf_intercept import Probe, observed
+from harness.adapters.hf_intercept import Probe
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ class Opened:
     probe: Probe
     horizon: int
     prompt: tuple[int, ...]
-    vocab: tuple[str, ...]
-    eos: int
+    ends: tuple[int, ...]
+    """End tokens."""
     features: Mapping[str, Any]
     drafter: Mapping[str, Any] | None
     own: hf_features.Own
@@ -65,7 +64,7 @@ class Opened:
         known = self.configs.get((drafter, rows))
         if known is None:
             known = self.configs[drafter, rows] = hf_features.generation_config(
-                self.features, self.horizon, self.eos, rows, self.drafter if drafter else None
+                self.features, self.horizon, self.ends, rows, self.drafter if drafter else None
             )
         return known
 
@@ -95,12 +94,13 @@ class Opened:
         return known
 
     def _finish(self, tokens: Prefix) -> str:
-        if tokens and tokens[-1] == self.eos:
+        if tokens and tokens[-1] in self.ends:
             return "eos"
         stops = self.features.get("stop_strings") or []
-        text = "".join(self.vocab[token] for token in (*self.prompt, *tokens))
-        if any(text.endswith(stop) for stop in ([stops] if isinstance(stops, str) else stops)):
-            return "stop"
+        if stops:  # a tokenizer is slow, and a large vocabulary has many outcomes
+            text = self.tokenizer.decode([*self.prompt, *tokens])
+            if any(text.endswith(stop) for stop in ([stops] if isinstance(stops, str) else stops)):
+                return "stop"
         return "length" if len(tokens) >= self.horizon else "other"
 
 
@@ -137,23 +137,21 @@ class HfAdapter:
         drafter = configuration.get("drafter")
         if drafter is not None:
             hf_features.check_drafter(drafter)
-        hf_model.check(model)
         if drafter is not None and drafter["kind"] == "assistant":
             hf_model.check_assistant(drafter["model"], model)
-        if not all(0 <= token < len(model["vocab"]) for token in prompt):
-            raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
-        if len(prompt) + horizon > model["context"]:
-            raise JobError(BAD_REQUEST, "prompt and horizon are longer than the model's context")
         probe = Probe()
-        built, digest = hf_model.build(model, observed(LlamaForCausalLM, probe))
+        loaded = hf_model.load(model, probe)
+        if not all(0 <= token < loaded.size for token in prompt):
+            raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
+        if len(prompt) + horizon > loaded.context:
+            raise JobError(BAD_REQUEST, "prompt and horizon are longer than the model's context")
         opened = Opened(
-            model=built,
-            tokenizer=hf_model.tokenizer(model),
+            model=loaded.model,
+            tokenizer=loaded.tokenizer,
             probe=probe,
             horizon=horizon,
             prompt=tuple(prompt),
-            vocab=tuple(model["vocab"]),
-            eos=model["eos"],
+            ends=loaded.ends,
             features=features,
             drafter=drafter,
             own=hf_features.own_classes(features),
@@ -161,7 +159,25 @@ class HfAdapter:
         )
         opened.config(False, 1)
         self._opened = opened
-        return digest
+        return loaded.digest
+
+    def tokenize(self, model: Mapping[str, Any], text: str) -> list[int]:
+        """The token ids of a text, by the model's own tokenizer; nothing is added to it."""
+        try:
+            return [int(i) for i in hf_model.tokenizer_of(model).encode(text, add_special_tokens=False)]
+        except JobError:
+            raise
+        except Exception as error:
+            raise JobError(BAD_REQUEST, f"the text cannot be tokenized: {error}") from error
+
+    def spell(self, tokens: Sequence[int]) -> list[str]:
+        """Each of these tokens as text."""
+        return [self._configuration().tokenizer.decode([token]) for token in tokens]
+
+    def vocabulary(self) -> dict[str, Any]:
+        """`size` of the open model's vocabulary, and its `ends`."""
+        opened = self._configuration()
+        return {"size": opened.model.config.get_text_config().vocab_size, "ends": list(opened.ends)}
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
         """One call of `generate()` from `torch.manual_seed(seed)`: `rows` rows off, exactly one row on."""

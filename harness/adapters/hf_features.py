@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,14 +148,18 @@ def _sequence_bias(value: Any) -> Any:
 
 
 def generation_config(
-    features: Mapping[str, Any], horizon: int, eos: int, rows: int, drafter: Mapping[str, Any] | None
+    features: Mapping[str, Any],
+    horizon: int,
+    ends: Sequence[int],
+    rows: int,
+    drafter: Mapping[str, Any] | None,
 ) -> Any:
     """The `GenerationConfig` of one kind of request: `rows` draws without a drafter, or one with it."""
     arguments = settings(features) | {
         "max_new_tokens": horizon,
-        "eos_token_id": eos,
+        "eos_token_id": ends[0] if len(ends) == 1 else list(ends),
         # Padding is only ever seen past the end of a row, where the observer's length cuts it off.
-        "pad_token_id": eos,
+        "pad_token_id": ends[0],
         "num_return_sequences": rows,
     }
     if drafter is not None and drafter["kind"] == "prompt-lookup":

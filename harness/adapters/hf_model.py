@@ -1,17 +1,74 @@
-"""Tiny Llama models (`harness.adapters.tiny_weights`) for Transformers, and their tokenizer."""
+"""Models for Transformers: tiny Llama ones (`harness.adapters.tiny_weights`), and trained checkpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from harness.adapters import hf_checkpoint
+from harness.adapters.hf_intercept import Probe, observed
 from harness.adapters.tiny_weights import check as check
 from harness.adapters.tiny_weights import digest, parameter
-from harness.wire import BAD_REQUEST, JobError
+from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A model and what goes with it."""
+
+    model: Any
+    tokenizer: Any
+    digest: str
+    size: int
+    """Tokens of the vocabulary: the width of a row."""
+
+    ends: tuple[int, ...]
+    """End tokens, the first of which also pads."""
+
+    context: int
+
+
+def is_checkpoint(spec: Mapping[str, Any]) -> bool:
+    """Whether it describes a trained checkpoint."""
+    return spec.get("kind") == hf_checkpoint.KIND
+
+
+def load(spec: Mapping[str, Any], probe: Probe) -> Loaded:
+    """Make or read the model of `spec`, observed by `probe`. Raises `JobError`."""
+    if not is_checkpoint(spec):
+        built, name = build(spec, observed(LlamaForCausalLM, probe))
+        return Loaded(
+            model=built,
+            tokenizer=tokenizer(spec),
+            digest=name,
+            size=len(spec["vocab"]),
+            ends=(spec["eos"],),
+            context=spec["context"],
+        )
+    path = hf_checkpoint.verified(spec)
+    model = hf_checkpoint.model(path)
+    model.__class__ = observed(type(model), probe)
+    return Loaded(
+        model=model,
+        tokenizer=hf_checkpoint.tokenizer(path),
+        digest=spec["sha256"],
+        size=model.config.get_text_config().vocab_size,
+        ends=hf_checkpoint.ends(model),
+        context=hf_checkpoint.context(model),
+    )
+
+
+def tokenizer_of(spec: Mapping[str, Any]) -> Any:
+    """The tokenizer of `spec` alone. Raises `JobError`."""
+    if is_checkpoint(spec):
+        return hf_checkpoint.tokenizer(hf_checkpoint.verified(spec))
+    check(spec)
+    return tokenizer(spec)
 
 
 def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[Any, str]:
@@ -40,6 +97,8 @@ def build(spec: Mapping[str, Any], base: type[Any] = LlamaForCausalLM) -> tuple[
 
 def check_assistant(spec: Mapping[str, Any], main: Mapping[str, Any]) -> None:
     """Refuse (`JobError`) a draft model that is no tiny-llama or has another vocabulary than `main`."""
+    if is_checkpoint(main):
+        raise JobError(UNSUPPORTED, "a checkpoint takes the drafter prompt-lookup")
     check(spec)
     if (spec["vocab"], spec["eos"]) != (main["vocab"], main["eos"]):
         raise JobError(BAD_REQUEST, "drafter.model has another vocabulary or end token than the model")

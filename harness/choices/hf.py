@@ -21,7 +21,7 @@ import torch
 from harness.adapters.base import Outcome
 from harness.choices.hf_hooks import Call, Hooks, Note, Request, hash_state
 from harness.choices.hf_state import hash_whole
-from harness.choices.tree import Chooser, Run
+from harness.choices.tree import Chooser, Run, Told
 from harness.wire import JobError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class HfProgram:
                 hooks.model(self.opened.assistant, "drafter")
             yield
 
-    def _siblings(self, chooser: Chooser, outcome: Outcome) -> Mapping[int, Outcome]:
+    def _siblings(self, chooser: Chooser, outcome: Outcome) -> Mapping[int, Mapping[str, Any]]:
         """Outcomes of the other tokens at the last choice, where it was made at the horizon or beyond.
 
         At the horizon's last place the request ends whatever is chosen, except where the proposed token
@@ -129,7 +129,7 @@ class HfProgram:
         if length >= horizon and tokens == note.prefix[:horizon]:
             return dict.fromkeys(others, outcome)
         if length == horizon - 1 and tokens == (*note.prefix, last.taken):
-            return {index: self.opened.outcome((*note.prefix, index)) for index in others}
+            return Told(others, lambda index: self.opened.outcome((*note.prefix, index)))
         return {}
 
     def forwards(self, call: Callable[[], Outcome]) -> tuple[Outcome, list[int]]:

@@ -10,7 +10,7 @@ again until every path has been taken, or until its budget is spent; then what i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -141,6 +141,23 @@ class Run:
     siblings: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """Other indices of the last choice, each with the outcome that would follow, where the program can tell
     without being run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Mapping[int, Mapping[str, Any]]):
+    """The outcomes of many siblings, each made when it is asked for: most are too light to be asked for."""
+
+    indices: Sequence[int]
+    outcome: Callable[[int], Mapping[str, Any]]
+
+    def __getitem__(self, index: int) -> Mapping[str, Any]:
+        return self.outcome(index)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
 
 
 class Program(Protocol):

@@ -11,12 +11,12 @@ The outcome is cut to the window; `finish` is what the engine reported if it end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.adapters.base import Adapter, Arm, Kernel, Outcome, Prefix
-from harness.choices.tree import Chooser, Program, Row, Run
+from harness.choices.tree import Chooser, Program, Row, Run, Told
 from harness.wire import BAD_REQUEST, JobError
 
 CHOSEN = ("token", "residual", "bonus")
@@ -37,23 +37,6 @@ class WindowChooser(Chooser):
         if self.expand or len(note.prefix) < self.size:
             return Chooser.choose(self, row, kind, note)
         return self.fill(row, note.candidate)
-
-
-@dataclass(frozen=True, slots=True)
-class Told(Mapping[int, Outcome]):
-    """The outcomes of many siblings, each made when it is asked for."""
-
-    indices: Sequence[int]
-    outcome: Callable[[int], Outcome]
-
-    def __getitem__(self, index: int) -> Outcome:
-        return self.outcome(index)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.indices)
-
-    def __len__(self) -> int:
-        return len(self.indices)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +69,7 @@ class Window:
             siblings={} if chooser.expand else self._siblings(inner, outcome),
         )
 
-    def _siblings(self, chooser: Chooser, outcome: Mapping[str, Any]) -> Mapping[int, Outcome]:
+    def _siblings(self, chooser: Chooser, outcome: Mapping[str, Any]) -> Mapping[int, Mapping[str, Any]]:
         """Every other token at the window's last place: what follows it is past the window."""
         if not chooser.points or "tokens" not in outcome or self.finish is None:
             return {}
@@ -139,7 +122,7 @@ class Window:
         self.program.stops = value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class WindowKernel:
     """A sequential kernel that ends with the window; see `harness.adapters.base.Kernel`."""
 

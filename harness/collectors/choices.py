@@ -11,6 +11,7 @@ from harness.choices import admission, explain
 from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
 from harness.choices.law import failing, law, total_variation
 from harness.choices.tree import Leaf, Program, Subtree
+from harness.choices.window import windowed
 from harness.oracle import enumerate
 from harness.wire import UNSUPPORTED, JobError
 
@@ -43,6 +44,16 @@ class Request:
     seeds: Sequence[int] = tuple(range(admission.SEEDS))
     """Of the requests that are made with and without wrappers."""
 
+    expand: bool = False
+    """Walk the rows past the first mismatch from the start."""
+
+    first: int | None = None
+    """See `harness.choices.window`: the law of the first so many tokens; None for all."""
+
+    sample: int = admission.SAMPLE
+    """Leaves looked at again by each check; fewer where a run is dear. 0 checks nothing: the leaves of a part
+    are checked when the whole is put together (`admitted`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
@@ -69,8 +80,9 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
 
     Raises `JobError` (unsupported) where the engine draws at random in a way that no chooser can steer.
     """
+    adapter = windowed(adapter, request.first)
     program = program_of(adapter, request.arm)
-    expand, close, seconds = False, request.close_last, request.budget.seconds
+    expand, close, seconds = request.expand, request.close_last, request.budget.seconds
     restarts: list[str] = []
     while True:
         explorer = Explorer(
@@ -86,7 +98,10 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
         for leaf in steered_leaves(explorer.leaves()):
             leaves.append(leaf)
             yield leaf
-        found = steer(lambda: _sampled(program, leaves, expand))  # noqa: B023
+        if not request.sample:
+            yield _part(program, explorer)
+            return
+        found = steer(lambda: _sampled(program, leaves, expand, request))  # noqa: B023
         # What differs when it is merely repeated shows a program that remembers, not a shortcut that fails.
         remembers = not (found["replay"]["ok"] and not explorer.differences)
         if remembers or (found["refill"]["ok"] and found["closed"]["ok"]):
@@ -142,12 +157,48 @@ def steered_leaves(leaves: Iterator[Leaf]) -> Iterator[Leaf]:
         yield leaf
 
 
-def _sampled(program: Program, leaves: Sequence[Leaf], expand: bool) -> dict[str, dict[str, Any]]:
-    ran = admission.spaced([leaf for leaf in leaves if not leaf.closed])
+def _part(program: Program, explorer: Explorer) -> Done:
+    """The end of a walk whose leaves somebody else will check."""
+    return Done(
+        runs=explorer.runs,
+        unexplored=explorer.unexplored(),
+        frontier=explorer.frontier(),
+        admission={"walk": admission.walked(explorer), "randomness": _randomness(program)},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Leaves of a tree that was walked in parts, picked to be looked at again."""
+
+    replay: Sequence[Leaf]
+    refill: Sequence[Leaf]
+    closed: Sequence[Leaf]
+
+
+def admitted(adapter: Adapter, request: Request, samples: Samples) -> dict[str, Any]:
+    """The checks of `collect` that run the program again, on samples of a tree that was walked in parts."""
+    program = program_of(windowed(adapter, request.first), request.arm)
+    expand, stateful = request.expand, request.first is None
+    found: dict[str, Any] = {
+        "replay": steer(lambda: admission.repeated(program, samples.replay, expand)),
+        "refill": steer(lambda: admission.repeated(program, samples.refill, expand, (1, 2), stateful)),
+        "closed": steer(lambda: admission.repeated(program, samples.closed, expand)),
+    }
+    found["interference"] = _interference(program, request.seeds)
+    found["randomness"] = _randomness(program)
+    return found
+
+
+def _sampled(
+    program: Program, leaves: Sequence[Leaf], expand: bool, request: Request
+) -> dict[str, dict[str, Any]]:
+    count, stateful = request.sample, request.first is None
+    ran = admission.spaced([leaf for leaf in leaves if not leaf.closed], count)
     return {
         "replay": admission.repeated(program, ran, expand),
-        "refill": admission.refilled(program, leaves, expand),
-        "closed": admission.confirmed(program, leaves, expand),
+        "refill": admission.refilled(program, leaves, expand, count, stateful),
+        "closed": admission.confirmed(program, leaves, expand, count),
     }
 
 

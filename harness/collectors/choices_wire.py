@@ -2,15 +2,20 @@
 
 `choices`: `{"arm", "mode": "full" | "best-first", "budget": {"runs", "seconds", "mass"} (each a number or
 null, or absent), "close_last": bool, "close_floor": number, "prefixes": null | [[...] |
-{"choices", "except", "weight"}, ...], "seeds": [decimal strings]}`; everything but `arm` may be absent. The
-seeds are those of the requests that are made with and without wrappers (`admission.undisturbed`).
+{"choices", "except", "weight"}, ...], "seeds": [decimal strings], "expand": bool, "first": tokens | null,
+"sample": leaves}`; everything but `arm` may be absent. See `harness.collectors.choices.Request`.
 Replies, before the `ok`: `{"leaf": {"choices", "kinds", "p", "weight", "outcome", "counters", "digest",
 "closed", "filled"}}` for each leaf, and `{"restart": {"reason"}}`, which makes every leaf before it void.
 `ok`: `{"runs", "unexplored", "frontier": [{"choices", "except", "weight"}], "admission": {...}}`. A frontier
 is a later request's `prefixes`.
 
-`explain`: `{"arm", "choices": [[...], ...], "expand": bool}` gives `{"path": {...} | null}` for the first of
-those paths that departs (`harness.choices.explain`).
+`admit`: `{"arm", "expand", "first", "seeds", "replay": [leaf, ...], "refill": [...], "closed": [...]}` with
+leaves as `choices` gave them runs these again; `ok` has the checks `replay`, `refill`, `closed`,
+`interference` and `randomness`. It is for a tree that was walked in parts, each with `"sample": 0`.
+
+`explain`: `{"arm", "choices": [[...], ...], "expand": bool, "first": tokens | null}` gives
+`{"path": {...} | null}` for the first of those paths that departs (`harness.choices.explain`). Of rows longer
+than `WHOLE_ROW` only the likeliest tokens of either are in `used` and `expected`; `tokens` says which.
 """
 
 from __future__ import annotations
@@ -18,13 +23,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from harness.adapters.base import Adapter, Arm
 from harness.choices import explain
-from harness.choices.admission import SEEDS
+from harness.choices.admission import SAMPLE, SEEDS
 from harness.choices.explore import FULL, MODES, Budget
 from harness.choices.tree import Leaf, Subtree
-from harness.collectors.choices import WHOLE, Request, Restart, collect, program_of, steer
+from harness.choices.window import windowed
+from harness.collectors import choices
+from harness.collectors.choices import WHOLE, Request, Restart, Samples, collect, program_of, steer
 from harness.wire import BAD_REQUEST, JobError, is_seed
+
+WHOLE_ROW = 64
+"""Longest row that is shown whole."""
+
+TOP = 8
+"""Tokens of a longer row that are shown: the likeliest of each of the two rows."""
 
 KINDS = {"token": "t", "drafter": "d", "accept": "a", "residual": "r", "bonus": "b"}
 """One letter a choice, in `kinds`; anything else is `?`."""
@@ -46,6 +61,9 @@ def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tup
         close_floor=_fraction(request.get("close_floor", 0.0), "close_floor"),
         roots=_roots(request.get("prefixes")),
         seeds=_seeds(request.get("seeds")),
+        expand=request.get("expand", False) is True,
+        first=_first(request.get("first")),
+        sample=_count(request.get("sample", SAMPLE), "sample"),
     )
     for item in collect(adapter, wanted):
         if isinstance(item, Leaf):
@@ -70,8 +88,69 @@ def explained(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[st
     if not isinstance(paths, list) or not all(_is_choices(path) for path in paths):
         raise JobError(BAD_REQUEST, "choices is not a list of lists of nonnegative integers")
     expand = request.get("expand", False) is True
+    adapter = windowed(adapter, _first(request.get("first")))
     program_of(adapter, arm)  # refuses what cannot be steered
-    return {"path": steer(lambda: explain.shortest(adapter, arm, [tuple(path) for path in paths], expand))}
+    found = steer(lambda: explain.shortest(adapter, arm, [tuple(path) for path in paths], expand))
+    return {"path": None if found is None else shortened(found)}
+
+
+def shortened(path: Mapping[str, Any]) -> dict[str, Any]:
+    """An explanation whose rows, if they are long, are cut to the tokens that matter; `tokens` names them."""
+    if path.get("what") != "row":
+        return dict(path)
+    used, expected = np.array(path["used"]), np.array(path["expected"])
+    tokens = np.arange(len(used))
+    if len(used) > WHOLE_ROW:
+        heavy = {*np.argsort(-used)[:TOP].tolist(), *np.argsort(-expected)[:TOP].tolist()}
+        tokens = np.array(sorted(heavy, key=lambda token: (-max(used[token], expected[token]), token)))
+    return {
+        **path,
+        "tokens": tokens.tolist(),
+        "used": used[tokens].tolist(),
+        "expected": expected[tokens].tolist(),
+    }
+
+
+def admitted(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out `admit`."""
+    wanted = Request(
+        arm=arm,
+        expand=request.get("expand", False) is True,
+        first=_first(request.get("first")),
+        seeds=_seeds(request.get("seeds")),
+    )
+    samples = Samples(
+        replay=_leaves(request.get("replay")),
+        refill=_leaves(request.get("refill")),
+        closed=_leaves(request.get("closed")),
+    )
+    return choices.admitted(adapter, wanted, samples)
+
+
+def _leaves(given: Any) -> list[Leaf]:
+    if not isinstance(given, list):
+        raise JobError(BAD_REQUEST, "leaves to look at again are not a list")
+    try:
+        return [_leaf(item) for item in given]
+    except (KeyError, TypeError, ValueError) as error:
+        raise JobError(BAD_REQUEST, f"not a leaf: {error!r}") from error
+
+
+def _leaf(item: Mapping[str, Any]) -> Leaf:
+    """The parts of a leaf that running it again needs."""
+    if not _is_choices(item["choices"]):
+        raise ValueError("choices")
+    return Leaf(
+        choices=tuple(item["choices"]),
+        kinds=(),
+        p=tuple(float(p) for p in item["p"]),
+        weight=0.0,
+        outcome=dict(item["outcome"]),
+        counters={},
+        digest=str(item["digest"]),
+        closed=item["closed"] is True,
+        filled=int(item["filled"]),
+    )
 
 
 def leaf_json(leaf: Leaf) -> dict[str, Any]:
@@ -139,6 +218,20 @@ def _seeds(given: Any) -> tuple[int, ...]:
         if not isinstance(seed, str) or not is_seed(seed):
             raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
     return tuple(int(seed) for seed in given)
+
+
+def _first(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise JobError(BAD_REQUEST, "first is not a positive integer")
+    return given
+
+
+def _count(given: Any, name: str) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise JobError(BAD_REQUEST, f"{name} is not a nonnegative integer")
+    return given
 
 
 def _fraction(value: Any, name: str) -> float:
