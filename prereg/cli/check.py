@@ -64,13 +64,13 @@ def show_rehearsal(tried: Sequence[Rehearsal]) -> None:
     if not tried:
         return
     table(
-        "Rehearsal: one request an arm, outcomes not kept",
-        ("configuration", "arm", "draws", "crashed", "crash", "seconds"),
-        [(r.configuration, r.arm, r.rows, r.crashed, r.crash, f"{r.seconds:.2f}") for r in tried],
+        "Rehearsal: one request or a few paths an arm, outcomes not kept",
+        ("configuration", "channel", "arm", "draws or leaves", "crashed", "crash", "seconds"),
+        [(r.configuration, r.channel, r.arm, r.rows, r.crashed, r.crash, f"{r.seconds:.2f}") for r in tried],
     )
     for r in tried:
         if r.crashed:
-            say(f"{r.configuration}, {r.arm}: {r.crashed} of {r.rows} draws crashed ({r.crash}).")
+            say(f"{r.configuration}, {r.arm}: {r.crashed} of {r.rows} crashed ({r.crash}).")
             if r.said:
                 say("  " + r.said.replace("\n", "\n  "))
 
@@ -80,7 +80,7 @@ def require_rehearsed(tried: Sequence[Rehearsal], folder: str) -> None:
     for r in tried:
         if r.fatal:
             raise UsageError(
-                f"every draw of {r.configuration} in the reference arm {r.arm} crashed ({r.crash})",
+                f"all that was tried of {r.configuration} in the reference arm {r.arm} crashed ({r.crash})",
                 where=f"{folder}/protocol.json",
                 next_step=f"mend it, then prereg check {folder}",
             )
@@ -118,6 +118,7 @@ def as_value(report: CheckReport) -> dict[str, Any]:
         "alpha": to_json(report.spent),
         "power": to_json(report.power),
         "reach": to_json(report.reach),
+        "premise": to_json(report.premise),
         "cost": to_json(report.cost),
         "core_seconds": report.core_seconds,
     }
@@ -145,11 +146,35 @@ def show(report: CheckReport) -> None:
                 for row in report.power
             ],
         )
+    if report.premise:
+        table(
+            "What the test of the premise could see",
+            ("configuration", "arm", "draws", "level of each", "mass", "power at plan"),
+            [
+                (
+                    row.configuration,
+                    row.arm,
+                    number(row.draws),
+                    f"{row.level:.2e}",
+                    number(row.base_rate),
+                    number(row.power_at_planned_gap),
+                )
+                for row in report.premise
+            ],
+        )
+    if report.cost:
         table(
             "Cost",
-            ("configuration", "arm", "draws", "requests", "core seconds"),
+            ("configuration", "channel", "arm", "draws", "requests or runs", "core seconds"),
             [
-                (c.configuration, c.arm, number(c.draws), number(c.requests), _seconds(c.core_seconds))
+                (
+                    c.configuration,
+                    c.channel,
+                    c.arm,
+                    number(c.draws),
+                    number(c.requests),
+                    _seconds(c.core_seconds),
+                )
                 for c in report.cost
             ],
         )

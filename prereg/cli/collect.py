@@ -34,6 +34,7 @@ def collect(
                 "complete": result.complete,
                 "shards": {"planned": result.planned, "stored": result.stored},
                 "draws": result.draws,
+                "leaves": result.leaves,
                 "invalid": dict(result.invalid),
                 "crashes": dict(result.crashes),
                 "network": result.network,
@@ -44,16 +45,18 @@ def collect(
         )
     else:
         rate = result.draws / result.seconds if result.seconds > 0 else 0
+        walked = f" and walked {result.leaves:,} leaves" if result.leaves else ""
         say(
-            f"{result.stored} of {result.planned} shards stored; this run made {result.draws:,} draws "
-            f"in {result.seconds:.1f} s ({rate:,.0f} a second)."
+            f"{result.stored} of {result.planned} shards stored; "
+            f"this run made {result.draws:,} draws{walked} "
+            f"in {result.seconds:.1f} s ({rate:,.0f} draws a second)."
         )
         if result.network is not None:
             reason = f" ({result.network_reason})" if result.network_reason else ""
             say(f"The workers' network was {result.network}{reason}.")
         if result.crashes:
             table(
-                "Draws that crashed (a crash is an outcome, and is counted as one)",
+                "Draws and leaves that crashed (a crash is an outcome, and is counted as one)",
                 ("unit", "crashed in this run"),
                 [(unit, number(count)) for unit, count in sorted(result.crashes.items())],
             )

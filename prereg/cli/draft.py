@@ -20,7 +20,8 @@ def draft(
         str,
         typer.Option(
             help="conformance: a decoding engine against its own plain sampling. "
-            "two-arm: any command that prints JSON lines."
+            "two-arm: any command that prints JSON lines. "
+            "exact: a decoding engine's output laws, walked choice by choice."
         ),
     ],
     title: Annotated[str | None, typer.Option(help="Fill the title.")] = None,

@@ -38,8 +38,8 @@ class Bar:
         self._task = self._bar.add_task(self._meter.line(), total=total, completed=done)
         self._bar.start()
 
-    def advance(self, draws: int, work: float = 0.0) -> None:
-        self._meter.advance(draws, work)
+    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None:
+        self._meter.advance(draws, work, leaves)
         if self._bar is not None:
             self._bar.update(self._task, advance=draws, description=self._meter.line())
 

@@ -8,7 +8,8 @@ from prereg.codec.canonical import dumps
 from prereg.codec.convert import read_authored, to_json
 from prereg.errors import UsageError
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
-from prereg.model.study import Predictions, Protocol, Seeds, Study, VerdictClaim
+from prereg.model.plan import requests_of
+from prereg.model.study import Assistant, Channel, Predictions, Protocol, Seeds, Study, VerdictClaim
 
 AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
 BLANK = "<<FILL"
@@ -17,8 +18,9 @@ BLANK = "<<FILL"
 VERDICTS = {
     "channel-S": ("FAILS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"),
     "event-gap": ("DIFFERS", "NOT_REJECTED", "INVALID"),
+    "exact": ("DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID", "INVALID"),
 }
-"""The verdicts that each rule can return (docs/formats.md section 10)."""
+"""The verdicts that each rule can return (docs/formats.md sections 10 and 14)."""
 
 
 def parse_study(files: Mapping[str, bytes]) -> Study:
@@ -73,8 +75,10 @@ def _protocol_problems(p: Protocol) -> Iterable[UsageError]:
     yield from _duplicates((s.id for s in p.stages), f"{f}/stages")
     if sorted(a.role for a in p.arms) != ["reference", "test"]:
         yield _bad("one arm must have role reference and one role test", f"{f}/arms")
-    if set(p.sampling) != {a.id for a in p.arms}:
-        yield _bad("sampling must name exactly the arms", f"{f}/sampling")
+    drawn = any(s.channel == "draws" for s in p.stages)
+    if set(p.sampling) != ({a.id for a in p.arms} if drawn else set()):
+        what = "sampling must name exactly the arms" if drawn else "a study without draws has no sampling"
+        yield _bad(what, f"{f}/sampling")
     for arm, s in p.sampling.items():
         if s.draws % s.rows:
             yield _bad(f"{s.draws} draws are not a multiple of {s.rows} rows", f"{f}/sampling/{arm}/draws")
@@ -88,17 +92,60 @@ def _protocol_problems(p: Protocol) -> Iterable[UsageError]:
             yield _bad("the adapter `command` needs a command", f"{at}/command")
         if c.adapter != "command" and (c.model is None or c.prompt is None or c.horizon is None):
             yield _bad("an engine needs a model, a prompt and a horizon", at)
-    covered = [name for s in p.stages for name in s.configurations]
-    for name in covered:
-        if name not in {c.id for c in p.configurations}:
-            yield _bad(f"there is no configuration {name!r}", f"{f}/stages")
+    known = {c.id for c in p.configurations}
+    for i, stage in enumerate(p.stages):
+        for j, name in enumerate(stage.configurations):
+            if name not in known:
+                yield _bad(f"there is no configuration {name!r}", f"{f}/stages/{i}/configurations/{j}")
+    channels: tuple[Channel, ...] = ("draws", "exact")
     for i, c in enumerate(p.configurations):
-        if covered.count(c.id) != 1:
-            yield _bad(f"{c.id!r} must stand in exactly one stage", f"{f}/configurations/{i}/id")
+        counts = [
+            sum(c.id in s.configurations for s in p.stages if s.channel == channel) for channel in channels
+        ]
+        if not any(counts):
+            yield _bad(f"{c.id!r} stands in no stage", f"{f}/configurations/{i}/id")
+        for channel, count in zip(channels, counts, strict=True):
+            if count > 1:
+                yield _bad(f"{c.id!r} stands in {count} stages of {channel}", f"{f}/configurations/{i}/id")
     if p.decision.rule == "channel-S" and p.decision.calibration_allowance is None:
         yield _bad("channel-S needs a calibration allowance", f"{f}/decision/calibration_allowance")
     if p.decision.rule == "event-gap" and p.decision.calibration_allowance is not None:
         yield _bad("event-gap has no calibration", f"{f}/decision/calibration_allowance")
+    if known >= {name for s in p.stages for name in s.configurations}:
+        yield from _exact_problems(p)
+
+
+def _exact_problems(p: Protocol) -> Iterable[UsageError]:
+    """What an exact stage asks of the rest of the protocol; its stages name configurations that are there."""
+    f = "protocol.json#"
+    exact = [i for i, s in enumerate(p.stages) if s.channel == "exact"]
+    if len(exact) > 1:
+        yield _bad("there is more than one exact stage", f"{f}/stages/{exact[1]}/channel")
+    if exact and p.exact is None:
+        yield _bad("an exact stage needs the plan of its walks", f"{f}/exact")
+    if not exact and p.exact is not None:
+        yield _bad("there is no exact stage", f"{f}/exact")
+    alone = len(exact) == len(p.stages)
+    if (p.decision.rule == "exact") != alone:
+        what = "a study without draws is decided by the rule `exact`, and no other is"
+        yield _bad(what, f"{f}/decision/rule")
+    if p.decision.rule == "exact" and p.decision.threshold != 0:
+        yield _bad("the rule `exact` has the threshold 0: it decides nothing else", f"{f}/decision/threshold")
+    if p.decision.rule == "exact" and p.decision.calibration_allowance is not None:
+        yield _bad("the rule `exact` has no calibration", f"{f}/decision/calibration_allowance")
+    walked = {c.id for c in p.walked()}
+    for i, c in enumerate(p.configurations):
+        at = f"{f}/configurations/{i}"
+        if isinstance(c.drafter, Assistant) and c.drafter.model not in p.models:
+            yield _bad(f"there is no model {c.drafter.model!r}", f"{at}/drafter/model")
+        if c.id in walked and c.adapter == "command":
+            yield _bad("a command's choices cannot be walked", f"{at}/adapter")
+        if c.id in walked and c.drafter is None:
+            yield _bad("a configuration of an exact stage needs a drafter", f"{at}/drafter")
+    tested = p.exact is not None and p.exact.premise_alpha is not None
+    if tested and not walked & {c.id for c in p.drawn()}:
+        what = "no configuration is in a stage of draws and in the exact one: the premise is tested on none"
+        yield _bad(what, f"{f}/exact/premise_alpha")
 
 
 def _seed_problems(study: Study) -> Iterable[UsageError]:
@@ -114,7 +161,7 @@ def _seed_problems(study: Study) -> Iterable[UsageError]:
             yield UsageError(what, where=f"{f}/{i}/unit", next_step="prereg seeds plan DIR")
             continue
         unit = units[b.unit]
-        need = p.sampling[unit.arm].requests if unit.arm in p.sampling else 0
+        need = requests_of(p, unit) if p.is_exact(unit) or unit.arm in p.sampling else 0
         if b.stop - b.start != need:
             what = f"holds {b.stop - b.start} seeds; {b.unit} needs {need}"
             yield UsageError(what, where=f"{f}/{i}", next_step="prereg seeds plan DIR")
@@ -136,9 +183,10 @@ def _event_problems(study: Study) -> Iterable[UsageError]:
         yield _bad(f"belongs to study {study.predicates.study!r}, not {p.study!r}", "predicates.json#/study")
     if set(study.events.configurations) != {c.id for c in p.configurations}:
         yield _bad("must have exactly the protocol's configurations", f)
+    drawn = {c.id for c in p.drawn()}
     for name, family in study.events.configurations.items():
         yield from _duplicates((e.id for e in family.events), f"{f}/{name}/events")
-        if p.decision.rule == "channel-S" and family.reference is None:
+        if p.decision.rule == "channel-S" and name in drawn and family.reference is None:
             yield _bad("channel-S needs the reference law", f"{f}/{name}/reference")
         if p.decision.rule == "event-gap" and family.reference is not None:
             yield _bad("event-gap has no reference law", f"{f}/{name}/reference")
@@ -180,7 +228,7 @@ def _prediction_problems(study: Study) -> Iterable[UsageError]:
         )
     yield from _duplicates((x.id for x in study.predictions.predictions), f)
     ids = {c.id for c in p.configurations}
-    possible = VERDICTS[p.decision.rule]
+    inside = {"draws": {c.id for c in p.drawn()}, "exact": {c.id for c in p.walked()}}
     for i, x in enumerate(study.predictions.predictions):
         claim = x.claim
         names: tuple[str, ...]
@@ -189,9 +237,12 @@ def _prediction_problems(study: Study) -> Iterable[UsageError]:
             names, verdicts = (claim.configuration,), claim.in_
         else:
             names, verdicts = claim.configurations, (claim.verdict,)
+        rule = "exact" if claim.channel == "exact" else p.decision.rule
         for name in names:
             if name not in ids:
                 yield _bad(f"there is no configuration {name!r}", f"{f}/{i}/claim")
+            elif name not in inside[claim.channel]:
+                yield _bad(f"{name!r} is in no stage of {claim.channel}", f"{f}/{i}/claim")
         for verdict in verdicts:
-            if verdict not in possible:
-                yield _bad(f"{p.decision.rule} never says {verdict}", f"{f}/{i}/claim")
+            if verdict not in VERDICTS[rule]:
+                yield _bad(f"{rule} never says {verdict}", f"{f}/{i}/claim")

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from prereg.codec.canonical import digest, dump_file
-from prereg.codec.convert import outcome_from, to_json
+from prereg.codec.convert import to_json
 from prereg.collect.executors.base import Finished
-from prereg.errors import VerificationFailed
-from prereg.model.law import Crashed, Outcome
+from prereg.collect.replies import records_of
+from prereg.collect.trees import tree_of
+from prereg.model.law import Crashed
 from prereg.model.plan import Shard
-from prereg.model.record import Counters, Network, Record, ShardMeta
+from prereg.model.record import LeafRecord, Network, Record, ShardMeta
 from prereg.model.seal import Entry
-from prereg.seal.records import encode_shard, outcome_fault
+from prereg.model.tree import TreeMeta
+from prereg.seal.leaves import encode_tree
+from prereg.seal.records import encode_shard
 from prereg.seal.verified import stored_shards
 from prereg.store.files import sync_folder, write_whole
 from prereg.store.folder import leftovers, shard_at, walk
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter
-
-_COUNTERS = {"proposals", "verifications", "accepted"}
-
-
-class BadReply(VerificationFailed):
-    """A worker's replies are not the draws that were asked for. Its unit is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,75 +36,6 @@ class Binding:
     """Fingerprint of each build's environment."""
 
 
-def records_of(shard: Shard, replies: list[Any], *, seal: str, drafter: bool) -> list[Record]:
-    """The records of one shard from its raw replies.
-
-    Raises BadReply if a seed is not echoed, a row is missing, or an outcome or a counter is not of its form;
-    `drafter` says whether counters may be above 0.
-    """
-    if len(replies) != shard.requests:
-        raise BadReply(f"{len(replies)} replies to {shard.requests} requests")
-    known: dict[tuple[Any, ...], Outcome] = {}
-    records: list[Record] = []
-    unit, draw = shard.unit.id, shard.first_draw
-    for number, reply in zip(shard.seeds(), replies, strict=True):
-        seed = str(number)
-        for row, (outcome, counters) in enumerate(_draws(reply, seed, shard.rows)):
-            records.append(
-                Record(
-                    seal=seal,
-                    unit=unit,
-                    shard=shard.index,
-                    attempt=1,
-                    draw=draw,
-                    seed=seed,
-                    row=row,
-                    outcome=_outcome(outcome, known, seed),
-                    counters=_counters(counters, drafter, seed),
-                )
-            )
-            draw += 1
-    return records
-
-
-def _draws(reply: Any, seed: str, rows: int) -> Iterable[tuple[Any, Any]]:
-    if not isinstance(reply, dict) or reply.keys() != {"seed", "draws"}:
-        raise BadReply(f"the reply to seed {seed} is not a request's result")
-    if reply["seed"] != seed:
-        raise BadReply(f"the request with seed {seed} was answered for seed {reply['seed']!r:.40}")
-    draws = reply["draws"]
-    if not isinstance(draws, list) or len(draws) != rows:
-        count = len(draws) if isinstance(draws, list) else "no"
-        raise BadReply(f"the request with seed {seed} returned {count} draws, not {rows}")
-    for draw in draws:
-        if not isinstance(draw, dict) or draw.keys() != {"outcome", "counters"}:
-            raise BadReply(f"a draw of seed {seed} is no outcome with counters")
-        yield draw["outcome"], draw["counters"]
-
-
-def _outcome(value: Any, known: dict[tuple[Any, ...], Outcome], seed: str) -> Outcome:
-    if fault := outcome_fault(value):
-        raise BadReply(f"a draw of seed {seed}: {fault}")
-    if "tokens" not in value:
-        return outcome_from(value)
-    # Tiny models return the same few outcomes over and over; each is built once.
-    key = (*value["tokens"], value["finish"])
-    outcome = known.get(key)
-    if outcome is None:
-        outcome = known[key] = outcome_from(value)
-    return outcome
-
-
-def _counters(value: Any, drafter: bool, seed: str) -> Counters:
-    if not isinstance(value, dict) or value.keys() != _COUNTERS:
-        raise BadReply(f"a draw of seed {seed} has no counters")
-    if not all(type(n) is int and n >= 0 for n in value.values()):
-        raise BadReply(f"a counter of seed {seed} is not a count")
-    if not drafter and any(value.values()):
-        raise BadReply(f"seed {seed} counts proposals in an arm without a drafter")
-    return Counters(**value)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A shard that is ready to be written."""
@@ -118,15 +46,23 @@ class Prepared:
     body: dict[str, Any]
     """Of its ledger entry."""
     crashes: int
-    """Draws whose outcome is a crash."""
+    """Draws or leaves whose outcome is a crash."""
+    lines: int
+    """Draws, or leaves of a tree."""
 
 
 def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
-    """Check and encode a shard. Raises VerificationFailed for draws that are not what the plan asks for."""
+    """Check and encode a shard. Raises VerificationFailed for what is not what the plan asks for."""
     shard = finished.job.shard
-    records = records_of(shard, finished.replies, seal=binding.seal, drafter=drafter)
+    records: Sequence[Record | LeafRecord]
+    tree: TreeMeta | None = None
+    if shard.channel == "exact":
+        records, tree = tree_of(finished, seal=binding.seal, drafter=drafter)
+        encoded = encode_tree(records)
+    else:
+        records = draws = records_of(shard, finished.replies, seal=binding.seal, drafter=drafter)
+        encoded = encode_shard(draws)
     crashes = sum(isinstance(record.outcome, Crashed) for record in records)
-    encoded = encode_shard(records)
     meta = dump_file(
         to_json(
             ShardMeta(
@@ -138,7 +74,7 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
                 first_seed=str(shard.first_seed),
                 requests=shard.requests,
                 rows=shard.rows,
-                draws=shard.draws,
+                draws=len(records),
                 records_sha256=encoded.records_sha256,
                 records_size=encoded.records_size,
                 lines_sha256=encoded.lines_sha256,
@@ -147,6 +83,7 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
                 network=binding.network,
                 started=finished.started,
                 ended=finished.ended,
+                tree=tree,
             )
         )
     )
@@ -157,9 +94,9 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
         "records_sha256": encoded.records_sha256,
         "records_size": encoded.records_size,
         "meta_sha256": digest(meta),
-        "draws": shard.draws,
+        "draws": len(records),
     }
-    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body, crashes=crashes)
+    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body, crashes=crashes, lines=len(records))
 
 
 def store(paths: StudyPaths, ledger: LedgerWriter, prepared: Prepared, actor: str) -> None:

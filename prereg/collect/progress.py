@@ -16,11 +16,21 @@ class Cost:
     draws: int
     requests: int
     seconds: float | None
-    """Wall-clock estimate, or None where a build states no rate."""
+    """Wall-clock estimate, or None where a build states no rate or a tree's size is not known."""
+    trees: int = 0
+    """Trees of choices to be walked."""
+    runs: int | None = 0
+    """Engine runs for them, about; None where nothing tells."""
 
     def __str__(self) -> str:
-        time_text = "time unknown" if self.seconds is None else f"about {duration(self.seconds)}"
-        return f"{self.draws:,} draws in {self.requests:,} requests, {time_text}"
+        parts = []
+        if self.draws or not self.trees:
+            parts.append(f"{self.draws:,} draws in {self.requests:,} requests")
+        if self.trees:
+            runs = "a number of runs not known before" if self.runs is None else f"about {self.runs:,} runs"
+            parts.append(f"{self.trees:,} trees of choices in {runs}")
+        parts.append("time unknown" if self.seconds is None else f"about {duration(self.seconds)}")
+        return ", ".join(parts)
 
 
 class Progress(Protocol):
@@ -34,8 +44,11 @@ class Progress(Protocol):
         """The job starts: `done` of `total` draws were there before."""
         ...
 
-    def advance(self, draws: int, work: float = 0.0) -> None:
-        """`draws` more are made, of `work` estimated seconds; negative when made ones are thrown away."""
+    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None:
+        """`draws` more are made, of `work` estimated seconds; negative when made ones are thrown away.
+
+        `leaves` counts the paths of the trees that are walked; how many there will be is not known before.
+        """
         ...
 
     def end(self) -> None:
@@ -50,7 +63,7 @@ class Silent:
 
     def begin(self, total: int, done: int, cost: Cost) -> None: ...
 
-    def advance(self, draws: int, work: float = 0.0) -> None: ...
+    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None: ...
 
     def end(self) -> None: ...
 
@@ -69,6 +82,7 @@ class Meter:
         self.total = 0
         self.before = 0
         self.made = 0
+        self.leaves = 0
         self._work = 0.0
         self._worked = 0.0
 
@@ -76,39 +90,50 @@ class Meter:
         """Start counting: `done` of `total` draws exist, and the rest is `work` estimated seconds."""
         with self._lock:
             self._start = self._clock()
-            self.total, self.before, self.made = total, done, 0
+            self.total, self.before, self.made, self.leaves = total, done, 0, 0
             self._work, self._worked = work or 0.0, 0.0
 
-    def advance(self, draws: int, work: float = 0.0) -> None:
-        """Count `draws` more (or fewer), and their work."""
+    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None:
+        """Count `draws` and `leaves` more (or fewer), and their work."""
         with self._lock:
             self.made += draws
+            self.leaves += leaves
             self._worked += work
 
     def rate(self) -> float | None:
         """Draws a second so far, or None before the first."""
+        return self._a_second(self.made)
+
+    def _a_second(self, count: int) -> float | None:
         seconds = self._clock() - self._start
-        return self.made / seconds if self.made > 0 and seconds > 0 else None
+        return count / seconds if count > 0 and seconds > 0 else None
 
     def left(self) -> float | None:
-        """Seconds left at the pace so far, or None before the first draw."""
-        rate = self.rate()
-        if rate is None:
+        """Seconds left at the pace so far, or None before the first draw or leaf."""
+        if self.made <= 0 and self.leaves <= 0:
             return None
         if self._work > 0 and self._worked > 0:
             share = min(1.0, self._worked / self._work)
             return (self._clock() - self._start) * (1 - share) / share
-        return max(0, self.total - self.before - self.made) / rate
+        rate = self.rate()
+        return None if rate is None else max(0, self.total - self.before - self.made) / rate
 
     def line(self) -> str:
-        """`done/total draws, rate, time left`."""
-        done = self.before + self.made
-        share = 100 * done / self.total if self.total else 100
-        text = f"{done:,}/{self.total:,} draws ({share:.0f} %)"
-        rate, left = self.rate(), self.left()
-        if rate is not None and left is not None:
-            text += f", {rate:,.0f} a second, {duration(left)} left"
-        return text
+        """`done/total draws, rate, leaves, rate, time left`, without draws or leaves where there are none."""
+        parts = []
+        if self.total or not self.leaves:
+            done = self.before + self.made
+            share = 100 * done / self.total if self.total else 100
+            parts.append(f"{done:,}/{self.total:,} draws ({share:.0f} %)")
+            if (rate := self.rate()) is not None:
+                parts.append(f"{rate:,.0f} a second")
+        if self.leaves:
+            parts.append(f"{self.leaves:,} leaves")
+            if (rate := self._a_second(self.leaves)) is not None:
+                parts.append(f"{rate:,.0f} a second")
+        if (left := self.left()) is not None:
+            parts.append(f"{duration(left)} left")
+        return ", ".join(parts)
 
 
 class Lines:
@@ -131,8 +156,8 @@ class Lines:
         self._last = time.monotonic()
         self.note(f"{cost}" if not done else f"{done:,} draws are there; to do: {cost}")
 
-    def advance(self, draws: int, work: float = 0.0) -> None:
-        self._meter.advance(draws, work)
+    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None:
+        self._meter.advance(draws, work, leaves)
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now

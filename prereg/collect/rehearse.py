@@ -1,4 +1,4 @@
-"""One request an arm before the seal, on a seed that nobody reserves: does the study run at all?
+"""One request or a few paths an arm before the seal, on a seed that nobody reserves: does the study run?
 
 The outcomes are looked at only for crashes and then forgotten; they are no data, and no value is shown.
 """
@@ -6,33 +6,39 @@ The outcomes are looked at only for crashes and then forgotten; they are no data
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prereg.codec.overlap import Span, folded
-from prereg.collect.executors.base import opening_of
+from prereg.collect.executors.base import opening_of, walk_of
 from prereg.collect.network import isolation
 from prereg.collect.runtime import environment_of, interpreter
 from prereg.collect.staging import staged
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
-from prereg.model.study import Arm, Configuration, Study
+from prereg.model.study import Arm, Channel, Configuration, Study
 from prereg.store.files import read_with_mode
 from prereg.store.folder import walk
 from prereg.store.harness import sealed_code
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans
 
+RUNS = 4
+"""Runs of a walk that is only tried."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """How one request of one arm went."""
+    """How one request of one arm went, or the first runs of its walk."""
 
     configuration: str
+    channel: Channel
     arm: str
     role: str
     rows: int
+    """Draws of the request, or leaves of the walk."""
     crashed: int
     crash: str | None
     """Name of the first crash."""
@@ -47,7 +53,7 @@ class Rehearsal:
 
 
 def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
-    """Make one request for every configuration and arm, from the files as they lie there now.
+    """Make one request, or begin one walk, for every configuration and arm, from the files as they lie there.
 
     Raises WrongState if a build is not made, and EngineFailed if a worker is lost or refuses.
     """
@@ -72,7 +78,7 @@ def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
             )
             found += _on_build(study, build, launch, stage.study, seed)
     order = {c.id: i for i, c in enumerate(study.protocol.configurations)}
-    return sorted(found, key=lambda r: order[r.configuration])
+    return sorted(found, key=lambda r: (order[r.configuration], r.channel))
 
 
 def free_seed(spans: list[Span]) -> int:
@@ -98,7 +104,10 @@ def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seed: int) ->
                 current = configuration.id
                 worker.call("open", **opening_of(protocol, configuration).fields(), cwd=str(cwd))
                 for arm in protocol.arms:
-                    found.append(_request(worker, study, configuration, arm, seed, ceiling))
+                    if configuration in protocol.drawn():
+                        found.append(_request(worker, study, configuration, arm, seed, ceiling))
+                    if configuration in protocol.walked():
+                        found.append(_walk(worker, study, configuration, arm, seed, ceiling))
     except (WorkerLost, WorkerRefused, OSError) as error:
         raise EngineFailed(
             f"{current} cannot be run: {error}",
@@ -118,19 +127,54 @@ def _request(
         "draws",
         silence=ceiling,
         streams={"request": replies.append},
-        arm={"id": arm.id, "role": arm.role, "speculation": arm.speculation},
+        arm=_arm(arm),
         seeds=[str(seed)],
         rows=rows,
     )
     seconds = time.monotonic() - begun
     draws = replies[0]["draws"] if replies else []
     assert isinstance(draws, list)
-    crashes = [str(d["outcome"]["crash"]) for d in draws if "crash" in d["outcome"]]
+    return _rehearsed(worker, configuration, "draws", arm, [d["outcome"] for d in draws], seconds)
+
+
+def _walk(
+    worker: Worker, study: Study, configuration: Configuration, arm: Arm, seed: int, ceiling: float
+) -> Rehearsal:
+    plan = study.protocol.exact
+    assert plan is not None
+    leaves: list[Mapping[str, Any]] = []
+    begun = time.monotonic()
+    worker.call(
+        "choices",
+        silence=RUNS * ceiling,
+        streams={"leaf": leaves.append, "restart": lambda _: leaves.clear()},
+        arm=_arm(arm),
+        seeds=[str(seed)],
+        **{**walk_of(plan), "mode": "best-first", "budget": {"runs": RUNS, "seconds": None, "mass": None}},
+    )
+    seconds = time.monotonic() - begun
+    return _rehearsed(worker, configuration, "exact", arm, [leaf["outcome"] for leaf in leaves], seconds)
+
+
+def _arm(arm: Arm) -> dict[str, Any]:
+    return {"id": arm.id, "role": arm.role, "speculation": arm.speculation}
+
+
+def _rehearsed(
+    worker: Worker,
+    configuration: Configuration,
+    channel: Channel,
+    arm: Arm,
+    outcomes: Sequence[Mapping[str, Any]],
+    seconds: float,
+) -> Rehearsal:
+    crashes = [str(outcome["crash"]) for outcome in outcomes if "crash" in outcome]
     return Rehearsal(
         configuration=configuration.id,
+        channel=channel,
         arm=arm.id,
         role=arm.role,
-        rows=rows,
+        rows=len(outcomes),
         crashed=len(crashes),
         crash=crashes[0] if crashes else None,
         said=worker.said() if crashes else "",

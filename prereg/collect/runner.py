@@ -15,8 +15,8 @@ from typing import Any
 
 from prereg.collect import gates
 from prereg.collect.ceilings import Clocks, study_seconds, unit_seconds
-from prereg.collect.cost import cost_of, seconds_of
-from prereg.collect.executors.base import Executor, Failed, Finished, Job, Site, opening_of
+from prereg.collect.cost import cost_of, leaves_of, seconds_of
+from prereg.collect.executors.base import Executor, Failed, Finished, Job, Site, opening_of, walk_of
 from prereg.collect.executors.local import LocalExecutor
 from prereg.collect.gates import Admission
 from prereg.collect.intake import Binding, discard_leftovers, prepare, store
@@ -54,10 +54,12 @@ class CollectResult:
     """Shards that are stored now."""
     draws: int
     """Draws that this run stored."""
+    leaves: int
+    """Leaves of the trees that this run stored."""
     invalid: Mapping[str, str]
     """Units that are lost, each with its reason."""
     crashes: Mapping[str, int]
-    """Draws of this run whose outcome is a crash, by unit."""
+    """Draws and leaves of this run whose outcome is a crash, by unit."""
     network: Network | None
     """None if this run had nothing left to draw."""
     network_reason: str | None
@@ -139,6 +141,7 @@ class _Run:
     invalid: dict[str, str] = field(default_factory=dict)
     stored: set[tuple[str, int]] = field(default_factory=set)
     draws: int = 0
+    leaves: int = 0
     crashes: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -155,7 +158,7 @@ class _Run:
         began: float,
     ) -> CollectResult:
         """Draw what is missing."""
-        protocol = self.verified.study.protocol
+        study, protocol = self.verified.study, self.verified.study.protocol
         cut = admission.isolation
         site = Site(
             code=stage.code,
@@ -185,9 +188,11 @@ class _Run:
             },
             self.principal,
         )
-        there = sum(int(body["draws"]) for body in self.verified.stored.values())
+        drawn = {unit.id for unit in protocol.units("draws")}
+        stored = self.verified.stored.items()
+        there = sum(int(body["draws"]) for (unit, _), body in stored if unit in drawn)
         todo = sum(shard.draws for shard in admission.missing)
-        progress.begin(there + todo, there, cost_of(protocol, admission.missing, admission.builds, workers))
+        progress.begin(there + todo, there, cost_of(study, admission.missing, admission.builds, workers))
         try:
             interrupted = self._run(admission, make_executor(site), clocks, progress, workers)
         except BaseException:
@@ -212,10 +217,11 @@ class _Run:
             network=admission.isolation.network,
             environments=admission.fingerprints,
         )
-        protocol, builds = self.verified.study.protocol, admission.builds
+        study, builds = self.verified.study, admission.builds
 
         def pace(shard: Shard) -> float:
-            return (seconds_of(protocol, shard, builds) or 0.0) / workers / shard.requests
+            size = shard.requests if shard.channel == "draws" else leaves_of(study, shard)
+            return (seconds_of(study, shard, builds) or 0.0) / workers / size
 
         with _signals(pool.stop) as caught:
             results = pool.run(
@@ -237,8 +243,14 @@ class _Run:
         arms = {
             arm.id: {"id": arm.id, "role": arm.role, "speculation": arm.speculation} for arm in protocol.arms
         }
+        walk = None if protocol.exact is None else walk_of(protocol.exact)
         return [
-            Job(shard=shard, opening=openings[shard.unit.configuration], arm=arms[shard.unit.arm])
+            Job(
+                shard=shard,
+                opening=openings[shard.unit.configuration],
+                arm=arms[shard.unit.arm],
+                walk=walk if shard.channel == "exact" else None,
+            )
             for shard in admission.missing
         ]
 
@@ -254,12 +266,15 @@ class _Run:
             drafter = has_drafter(self.verified.study.protocol, unit)
             prepared = prepare(result, binding, drafter=drafter)
         except VerificationFailed as error:
-            _advance(progress, result.job.shard, -result.job.shard.requests, pace)
+            _advance(progress, result.job.shard, -len(result.replies), pace)
             self._lose(unit.id, f"the worker returned what is no record: {error}", progress)
             return
         store(self.paths, self.ledger, prepared, self.principal)
         self.stored.add((unit.id, prepared.shard.index))
-        self.draws += prepared.shard.draws
+        if prepared.shard.channel == "draws":
+            self.draws += prepared.lines
+        else:
+            self.leaves += prepared.lines
         if prepared.crashes:
             self.crashes[unit.id] = self.crashes.get(unit.id, 0) + prepared.crashes
 
@@ -307,6 +322,7 @@ class _Run:
             planned=planned,
             stored=len(self.stored),
             draws=self.draws,
+            leaves=self.leaves,
             invalid=dict(self.invalid),
             crashes=dict(self.crashes),
             network=None if isolation is None else isolation.network,
@@ -317,7 +333,12 @@ class _Run:
 
 
 def _advance(progress: Progress, shard: Shard, requests: int, pace: Pace) -> None:
-    progress.advance(requests * shard.rows, requests * pace(shard))
+    """Count requests, or leaves of a tree."""
+    work = requests * pace(shard)
+    if shard.channel == "exact":
+        progress.advance(0, work, leaves=requests)
+    else:
+        progress.advance(requests * shard.rows, work)
 
 
 def _executables(verified: VerifiedStudy) -> frozenset[str]:

@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from prereg.codec.overlap import overlaps
 from prereg.codec.study_files import AUTHORED, BLANK, parse_study
+from prereg.draft.findings import Finding
+from prereg.draft.lint_exact import exact_findings
 from prereg.errors import PreregError
-from prereg.model.study import Configuration, Study
+from prereg.model.study import Channel, Configuration, Study
 from prereg.stats.budget import budget_of
 from prereg.stats.power import PowerRow, Reach, power_table, reach_table
+from prereg.stats.premise import PremiseRow, premise_table
+from prereg.stats.trees import expected_runs
 from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans, span_of
-
-Severity = Literal["error", "warning"]
 
 A_BLANK = "a blank to fill"
 
 FILLED_PRINCIPAL = "fill-principal"
 """What the templates have where the author's principal belongs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that `check` has to say."""
-
-    severity: Severity
-    what: str
-    where: str
-    next_step: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +38,15 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """What one arm of a configuration will take."""
+    """What one unit will take."""
 
     configuration: str
+    channel: Channel
     arm: str
     draws: int
-    requests: int
+    """0 for a tree."""
+    requests: int | None
+    """Requests, or the engine runs of a walk, about; None where nothing tells how large the tree is."""
     core_seconds: float | None
 
 
@@ -65,6 +59,7 @@ class CheckReport:
     spent: tuple[Spent, ...] = ()
     power: tuple[PowerRow, ...] = ()
     reach: tuple[Reach, ...] = ()
+    premise: tuple[PremiseRow, ...] = ()
     cost: tuple[CostRow, ...] = ()
 
     @property
@@ -107,13 +102,17 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     reach, power = tuple(reach_table(study)), tuple(power_table(study))
     findings += _reach_findings(study, reach)
     findings += _power_findings(study, power)
+    cost, premise = tuple(_cost(study, rates)), tuple(premise_table(study))
+    findings += exact_findings(study, premise)
+    findings += _size_findings(study, cost)
     return CheckReport(
         study=study,
         findings=tuple(findings),
         spent=tuple(_spent(study)),
         power=power,
         reach=reach,
-        cost=tuple(_cost(study, rates)),
+        premise=premise,
+        cost=cost,
     )
 
 
@@ -180,8 +179,7 @@ def _seed_findings(study: Study, studies: Path) -> Iterator[Finding]:
 
 def _oracle_findings(study: Study, harness_sha256: str) -> Iterator[Finding]:
     bound = study.events.harness_sha256
-    needs = study.protocol.decision.rule == "channel-S"
-    if needs and bound != harness_sha256:
+    if bound is not None and bound != harness_sha256:
         yield Finding(
             severity="error",
             what="the reference laws were enumerated by another harness than this one",
@@ -191,8 +189,9 @@ def _oracle_findings(study: Study, harness_sha256: str) -> Iterator[Finding]:
 
 
 def _reach_findings(study: Study, rows: Iterable[Reach]) -> Iterator[Finding]:
-    for i, row in enumerate(rows):
-        name, at = row.configuration, f"protocol.json#/configurations/{i}"
+    places = {c.id: f"protocol.json#/configurations/{i}" for i, c in enumerate(study.protocol.configurations)}
+    for row in rows:
+        name, at = row.configuration, places[row.configuration]
         if row.rejection == "none":
             what = f"{name}: no data could reject; the largest D possible is {row.largest_gap:.4f}"
             remedy = "more draws, fewer events, or a predicate"
@@ -233,8 +232,26 @@ def _power_findings(study: Study, rows: Iterable[PowerRow]) -> Iterator[Finding]
             yield Finding(severity="warning", what=what, where=at, next_step="more draws of the test arm")
 
 
+def _size_findings(study: Study, rows: Iterable[CostRow]) -> Iterator[Finding]:
+    """Walks that nothing bounds, or that their ceiling of time would cut off."""
+    ceiling = study.protocol.ceilings.unit_seconds
+    for row in rows:
+        if row.channel != "exact":
+            continue
+        name = f"{row.configuration}, {row.arm}"
+        if row.requests is None:
+            what = f"{name}: how large its tree is nobody knows before; the walk has no bound but its ceiling"
+            remedy = "set runs in protocol.json#/exact, or give it a reference law"
+            yield Finding(severity="warning", what=what, where="protocol.json#/exact/runs", next_step=remedy)
+        elif row.core_seconds is not None and row.core_seconds > ceiling:
+            what = f"{name}: about {row.core_seconds:,.0f} s of one core, above the ceiling of {ceiling:,} s"
+            remedy = "raise unit_seconds, or bound the walk by runs or mass"
+            at = "protocol.json#/ceilings/unit_seconds"
+            yield Finding(severity="warning", what=what, where=at, next_step=remedy)
+
+
 def _spent(study: Study) -> Iterator[Spent]:
-    for configuration in study.protocol.configurations:
+    for configuration in study.protocol.drawn():
         budget = budget_of(study, configuration.id)
         yield Spent(
             configuration=configuration.id, B=budget.B, level=budget.level, alpha=budget.B * budget.level
@@ -245,12 +262,23 @@ def _cost(study: Study, rates: Rates) -> Iterator[CostRow]:
     by_id: dict[str, Configuration] = {c.id: c for c in study.protocol.configurations}
     arms = {a.id: a for a in study.protocol.arms}
     for unit in study.protocol.units():
-        sampling = study.protocol.sampling[unit.arm]
-        rate = rates.get(by_id[unit.configuration].build, {}).get(arms[unit.arm].role)
+        build = rates.get(by_id[unit.configuration].build, {})
+        plan = study.protocol.exact
+        requests: int | None
+        if plan is not None and study.protocol.is_exact(unit):
+            # A walk's runs are requests of one row, whichever arm is walked.
+            draws, rate = 0, build.get("test")
+            requests = expected_runs(plan, study.events.configurations[unit.configuration])
+            channel: Channel = "exact"
+        else:
+            sampling = study.protocol.sampling[unit.arm]
+            draws, requests, channel = sampling.draws, sampling.requests, "draws"
+            rate = build.get(arms[unit.arm].role)
         yield CostRow(
             configuration=unit.configuration,
+            channel=channel,
             arm=unit.arm,
-            draws=sampling.draws,
-            requests=sampling.requests,
-            core_seconds=None if not rate else sampling.requests / rate,
+            draws=draws,
+            requests=requests,
+            core_seconds=requests / rate if rate and requests is not None else None,
         )

@@ -12,11 +12,12 @@ from typing import Any
 from prereg.codec.convert import read_authored
 from prereg.codec.overlap import Span, folded
 from prereg.errors import PreregError, UsageError, WrongState
+from prereg.model.plan import requests_of
 from prereg.model.study import Protocol
 from prereg.store.files import write_whole
 from prereg.store.layout import StudyPaths
 
-TEMPLATES = ("conformance", "two-arm")
+TEMPLATES = ("conformance", "two-arm", "exact")
 FIRST_SEED = 1_000_000_000
 """Where the seeds of a repository's first study begin: far from the small seeds that people try by hand."""
 
@@ -104,7 +105,7 @@ def plan_seeds(protocol: Protocol, first: int) -> dict[str, Any]:
     purposes = {stage.id: stage.purpose for stage in protocol.stages}
     blocks = []
     for unit in protocol.units():
-        end = first + protocol.sampling[unit.arm].requests
+        end = first + requests_of(protocol, unit)
         blocks.append(
             {
                 "id": f"{unit.stage}-{unit.configuration}-{unit.arm}",

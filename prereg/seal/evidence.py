@@ -10,7 +10,10 @@ from prereg.model.plan import Shard, shards_of
 from prereg.model.record import Record, ShardMeta
 from prereg.model.seal import Entry, Manifest
 from prereg.model.study import Study, Unit
-from prereg.seal.records import BadShard, check_meta, check_stored, has_drafter, read_meta, read_shard
+from prereg.model.tree import UnitTree
+from prereg.seal.leaves import read_tree
+from prereg.seal.packing import BadShard
+from prereg.seal.records import check_meta, check_stored, has_drafter, read_meta, read_shard
 from prereg.seal.verified import VerifiedStudy
 from prereg.store.files import read_once
 from prereg.store.folder import shard_at
@@ -81,10 +84,42 @@ def authenticated_shard(
     body: Mapping[str, Any],
     networks: Collection[str],
 ) -> tuple[ShardMeta, list[Record]]:
-    """Read one shard's two files once and authenticate them. Raises BadShard or EvidenceIncomplete.
+    """Read one shard of draws, each of its two files once, and authenticate it.
+
+    Raises BadShard or EvidenceIncomplete.
 
     `networks` are those of the collections that had begun when the shard was stored.
     """
+    gz, meta, where = _stored(paths, study, manifest, seal, shard, body, networks)
+    drafter = has_drafter(study.protocol, shard.unit)
+    return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where)
+
+
+def authenticated_tree(
+    paths: StudyPaths,
+    study: Study,
+    manifest: Manifest,
+    seal: str,
+    shard: Shard,
+    body: Mapping[str, Any],
+    networks: Collection[str],
+) -> UnitTree:
+    """Read the one shard of an exact unit, its two files once, and authenticate it. Raises as for draws."""
+    gz, meta, where = _stored(paths, study, manifest, seal, shard, body, networks)
+    drafter = has_drafter(study.protocol, shard.unit)
+    return read_tree(gz, meta, shard, seal=seal, drafter=drafter, where=where)
+
+
+def _stored(
+    paths: StudyPaths,
+    study: Study,
+    manifest: Manifest,
+    seal: str,
+    shard: Shard,
+    body: Mapping[str, Any],
+    networks: Collection[str],
+) -> tuple[bytes, ShardMeta, str]:
+    """The bytes of a shard's records, its checked meta, and its name."""
     unit = shard.unit
     folder = f"records/{unit.id}/{shard.name}"
     where, meta_where = f"{folder}.jsonl.gz", f"{folder}.meta.json"
@@ -106,27 +141,20 @@ def authenticated_shard(
             f"is {meta.network!r}, as in no collection before this shard was stored",
             where=f"{meta_where}#/network",
         )
-    drafter = has_drafter(study.protocol, unit)
-    return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where)
+    return gz, meta, where
 
 
 def authenticated_records(verified: VerifiedStudy) -> Iterator[tuple[Unit, list[Record]]]:
-    """Each unit with complete evidence and all its records, in protocol order, one unit at a time.
+    """Each unit of draws with complete evidence and all its records, in protocol order, one at a time.
 
     INVALID units are left out whatever shards they have (`VerifiedStudy.invalid` names them). A unit with
     shards missing is left out where the protocol bounds missing units; otherwise EvidenceIncomplete is raised
     before anything is yielded. Raises BadShard for a record that is not authentic.
     """
-    missing = verified.missing()
-    if missing and verified.study.protocol.missing == "refuse":
-        raise EvidenceIncomplete(
-            f"{len(missing)} shards are missing, the first of unit {missing[0].unit.id}",
-            where=f"records/{missing[0].unit.id}/{missing[0].name}.jsonl.gz",
-            next_step=f"prereg collect {verified.paths.root}",
-        )
+    _refuse_missing(verified)
     stored, lost = verified.stored, verified.lost()
     study, networks = verified.study, networks_before(verified.entries)
-    for unit in study.protocol.units():
+    for unit in study.protocol.units("draws"):
         if unit.id in lost:
             continue
         records: list[Record] = []
@@ -143,6 +171,43 @@ def authenticated_records(verified: VerifiedStudy) -> Iterator[tuple[Unit, list[
             )
             records.extend(found)
         yield unit, records
+
+
+def exact_trees(verified: VerifiedStudy) -> dict[str, UnitTree]:
+    """The tree of each exact unit with complete evidence, by the unit's id, in protocol order.
+
+    Units are left out, and EvidenceIncomplete and BadShard raised, as by `authenticated_records`.
+    """
+    _refuse_missing(verified)
+    stored, lost = verified.stored, verified.lost()
+    study, networks = verified.study, networks_before(verified.entries)
+    found: dict[str, UnitTree] = {}
+    for unit in study.protocol.units("exact"):
+        if unit.id in lost:
+            continue
+        (shard,) = shards_of(study.protocol, study.seeds, unit)
+        place = (unit.id, shard.index)
+        found[unit.id] = authenticated_tree(
+            verified.paths,
+            study,
+            verified.manifest,
+            verified.seal,
+            shard,
+            stored[place],
+            networks[place],
+        )
+    return found
+
+
+def _refuse_missing(verified: VerifiedStudy) -> None:
+    """Raise EvidenceIncomplete if a shard is missing and the protocol does not bound it."""
+    missing = verified.missing()
+    if missing and verified.study.protocol.missing == "refuse":
+        raise EvidenceIncomplete(
+            f"{len(missing)} shards are missing, the first of unit {missing[0].unit.id}",
+            where=f"records/{missing[0].unit.id}/{missing[0].name}.jsonl.gz",
+            next_step=f"prereg collect {verified.paths.root}",
+        )
 
 
 def _read(path: Any, where: str) -> bytes:

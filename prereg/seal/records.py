@@ -9,22 +9,17 @@ the slow way once, only to name the field at fault.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from prereg.codec.canonical import MAX_SAFE, MalformedJson, digest, dumps, loads_machine
 from prereg.codec.convert import outcome_from, read_machine, to_json
-from prereg.errors import VerificationFailed
 from prereg.model.law import Outcome, Valued
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Record, ShardMeta
 from prereg.model.study import Protocol, Unit
-from prereg.store.files import MAX_FILE
+from prereg.seal.packing import BadShard, Encoded, pack, unpack
 
-_GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
-"""Magic, deflate, no name or other field, mtime 0."""
 _COUNT = rb"(0|[1-9][0-9]{0,15})"
 _LINE = re.compile(
     rb'\{"attempt":1,"counters":\{"accepted":%b,"proposals":%b,"verifications":%b\},"draw":%b,"outcome":'
@@ -37,22 +32,6 @@ _CACHE = 65_536
 """Outcomes remembered while one shard is read."""
 
 
-class BadShard(VerificationFailed):
-    """A shard's bytes, meta or records are not what the plan and the ledger say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Encoded:
-    """A shard as bytes, with what its meta says of them."""
-
-    data: bytes
-    """The `.gz` bytes."""
-    records_sha256: str
-    records_size: int
-    lines_sha256: str
-    lines_size: int
-
-
 def encode_shard(records: Iterable[Record]) -> Encoded:
     """Serialise records as a shard. The same records give the same bytes.
 
@@ -60,19 +39,7 @@ def encode_shard(records: Iterable[Record]) -> Encoded:
     """
     outcomes: dict[tuple[object, Outcome], bytes] = {}
     lines = b"".join(_line_of(record, outcomes) for record in records)
-    if len(lines) > MAX_FILE:
-        raise BadShard(f"a shard of {len(lines)} bytes is too large", next_step="lower shard_requests")
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    data = packer.compress(lines) + packer.flush()
-    # The last byte of the header names the operating system; 255 is "unknown", the same everywhere.
-    data = data[:9] + b"\xff" + data[10:]
-    return Encoded(
-        data=data,
-        records_sha256=digest(data),
-        records_size=len(data),
-        lines_sha256=digest(lines),
-        lines_size=len(lines),
-    )
+    return pack(lines)
 
 
 def record_line(record: Record) -> bytes:
@@ -136,7 +103,7 @@ def read_shard(
     `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0. Raises
     BadShard, with the line and the field, for the first fault.
     """
-    lines = _unpack(gz, meta, where)
+    lines = unpack(gz, meta, where)
     prefix_end = _LINE.match
     outcomes: dict[bytes, Outcome] = {}
     counts: dict[tuple[int, int, int], Counters] = {}
@@ -205,9 +172,13 @@ def check_meta(
         "first_seed": str(shard.first_seed),
         "requests": shard.requests,
         "rows": shard.rows,
-        "draws": shard.draws,
         "environment": environment,
     }
+    if shard.channel == "draws":
+        expected["draws"] = shard.draws
+    if (meta.tree is None) != (shard.channel == "draws"):
+        what = "is missing, and the unit is exact" if meta.tree is None else "is there, and the unit is draws"
+        raise BadShard(what, where=f"{where}#/tree")
     for name, value in expected.items():
         found = getattr(meta, name)
         if found != value:
@@ -244,14 +215,14 @@ def record_fault(value: object) -> str | None:
         if not isinstance(text, str) or not pattern.fullmatch(text):
             return f"{field} is not of its form"
     for field in ("shard", "draw", "row"):
-        if not _is_count(value[field]):
+        if not is_count(value[field]):
             return f"{field} is not a count"
-    if not _is_count(value["attempt"]) or value["attempt"] != 1:
+    if not is_count(value["attempt"]) or value["attempt"] != 1:
         return "attempt is not 1"
     counters = value["counters"]
     if not isinstance(counters, dict) or counters.keys() != _COUNTERS:
         return "counters are not accepted, proposals and verifications"
-    if not all(_is_count(n) for n in counters.values()):
+    if not all(is_count(n) for n in counters.values()):
         return "a counter is not a count"
     return outcome_fault(value["outcome"])
 
@@ -275,7 +246,7 @@ def outcome_fault(value: object) -> str | None:
         return "outcome is no object"
     if value.keys() == {"tokens", "finish"}:
         tokens, finish = value["tokens"], value["finish"]
-        if not isinstance(tokens, list) or len(tokens) > 100_000 or not all(map(_is_count, tokens)):
+        if not isinstance(tokens, list) or len(tokens) > 100_000 or not all(map(is_count, tokens)):
             return "tokens are not a list of at most 100000 token ids"
         if finish is not None and not (isinstance(finish, str) and len(finish) <= 200):
             return "finish is neither null nor a string of at most 200 characters"
@@ -291,7 +262,8 @@ def outcome_fault(value: object) -> str | None:
     return "outcome is neither tokens with finish, nor a crash, nor a value"
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """Whether a parsed JSON value is a nonnegative integer."""
     return type(value) is int and value >= 0
 
 
@@ -308,26 +280,6 @@ def _outcome(body: bytes, where: str) -> Outcome:
 
 def _suffix(row: int, seal: str, seed: str, shard: int, unit: str) -> bytes:
     return f',"row":{row},"seal":"{seal}","seed":"{seed}","shard":{shard},"unit":"{unit}"}}\n'.encode()
-
-
-def _unpack(gz: bytes, meta: ShardMeta, where: str) -> bytes:
-    """Decompress at most what the meta says, from one gzip member of the fixed form."""
-    if meta.lines_size > MAX_FILE:
-        raise BadShard(f"claims {meta.lines_size} bytes of lines; {MAX_FILE} are allowed", where=where)
-    if not gz.startswith(_GZIP_HEAD):
-        raise BadShard("is not gzip with mtime 0 and no name", where=where)
-    unpacker = zlib.decompressobj(31)
-    try:
-        lines = unpacker.decompress(gz, meta.lines_size + 1)
-    except zlib.error as error:
-        raise BadShard(f"is not gzip: {error}", where=where) from None
-    if len(lines) != meta.lines_size or not unpacker.eof:
-        raise BadShard(f"does not hold the {meta.lines_size} bytes that its meta says", where=where)
-    if unpacker.unused_data:
-        raise BadShard("has bytes after its one gzip member", where=where)
-    if digest(lines) != meta.lines_sha256:
-        raise BadShard("its lines have another digest than its meta says", where=where)
-    return lines
 
 
 def _explain(line: bytes, shard: Shard, seal: str, draw: int, seed: str, row: int, where: str) -> NoReturn:

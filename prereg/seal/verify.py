@@ -14,7 +14,12 @@ from prereg.errors import PreregError, UsageError, VerificationFailed, WrongStat
 from prereg.model.seal import State, Step
 from prereg.seal import sshsig
 from prereg.seal.bodies import check_bodies
-from prereg.seal.evidence import authenticated_shard, check_shard_set, networks_before
+from prereg.seal.evidence import (
+    authenticated_shard,
+    authenticated_tree,
+    check_shard_set,
+    networks_before,
+)
 from prereg.seal.head import check_head
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
@@ -231,16 +236,18 @@ def step_7_records(run: Run) -> tuple[int, str]:
         complete=any(e.type == "collection-ended" and e.body["complete"] for e in entries),
         orphans=run.lenient,
     )
-    draws = 0
+    draws = leaves = 0
     if run.read_records:
         networks = networks_before(entries)
         for place, body in stored.items():
             shard = planned[place]
-            _, found = authenticated_shard(
-                run.paths, run.study, run.manifest, run.seal, shard, body, networks[place]
-            )
-            draws += len(found)
-    return checked + len(invalid), f"{checked} shards, {draws} draws, {len(invalid)} units INVALID"
+            rest = (run.paths, run.study, run.manifest, run.seal, shard, body, networks[place])
+            if shard.channel == "exact":
+                leaves += len(authenticated_tree(*rest).leaves)
+            else:
+                draws += len(authenticated_shard(*rest)[1])
+    found = f"{checked} shards, {draws} draws" + (f", {leaves} leaves" if leaves else "")
+    return checked + len(invalid), f"{found}, {len(invalid)} units INVALID"
 
 
 def step_8_decisions(run: Run) -> tuple[int, str]:

@@ -42,7 +42,10 @@ def unions_of(categories: int) -> int:
 
 
 def budget_of(study: Study, configuration: str) -> Budget:
-    """The budget of one configuration of a study. Raises KeyError if there is no such configuration."""
+    """The budget of one configuration among those of the stages of draws.
+
+    Raises KeyError if there is no such configuration, ValueError for a study without draws.
+    """
     B = bounds_of(study.events.configurations[configuration])
-    m = len(study.protocol.configurations)
+    m = len(study.protocol.drawn())
     return Budget(B=B, level=level_of(study.protocol.alpha, m, B))

@@ -195,12 +195,12 @@ def base_rates(study: Study, configuration: Configuration) -> list[tuple[float, 
 
 
 def power_table(study: Study) -> list[PowerRow]:
-    """One row for each configuration and representative base rate, in protocol order."""
+    """One row for each configuration that is drawn and representative base rate, in protocol order."""
     plan = study.protocol.power
     witnesses = study.protocol.decision.rule == "channel-S"
     done: dict[tuple[Design, float], tuple[float | None, float | None]] = {}
     rows = []
-    for configuration in study.protocol.configurations:
+    for configuration in study.protocol.drawn():
         design = design_of(study, configuration)
         bound = witnesses and bool(configuration.predicates)
         for rate, name in base_rates(study, configuration):
@@ -286,5 +286,5 @@ def reach_of(study: Study, configuration: Configuration) -> Reach:
 
 
 def reach_table(study: Study) -> list[Reach]:
-    """The reach of every configuration, in protocol order."""
-    return [reach_of(study, configuration) for configuration in study.protocol.configurations]
+    """The reach of every configuration that is drawn, in protocol order."""
+    return [reach_of(study, configuration) for configuration in study.protocol.drawn()]

@@ -83,7 +83,7 @@ def used(paths: StudyPaths) -> Iterator[Span]:
                 beside = folder / (name.removesuffix(_RECORDS) + _META)
                 if beside.name not in names:
                     raise EvidenceIncomplete("has no meta: its seeds are unknown", where=str(file))
-                yield from _of_lines(file, _of_meta(paths.name, beside))
+                yield from _of_lines(file, *_with_tree(paths.name, beside))
             elif not stat.S_ISREG(file.lstat().st_mode):
                 raise VerificationFailed("is not a regular file", where=str(file))
 
@@ -177,12 +177,18 @@ def _is_folder(path: Path) -> bool:
 
 
 def _of_meta(study: str, file: Path) -> Span:
+    return _with_tree(study, file)[0]
+
+
+def _with_tree(study: str, file: Path) -> tuple[Span, bool]:
+    """The seeds that a meta says were used, and whether its lines are leaves, which name no seed."""
     meta = read_machine(read_once(file), "shard-meta", ShardMeta, where=str(file))
     first = int(meta.first_seed)
-    return Span(study=study, block=f"records/{meta.unit}", first=first, end=first + meta.requests)
+    said = Span(study=study, block=f"records/{meta.unit}", first=first, end=first + meta.requests)
+    return said, meta.tree is not None
 
 
-def _of_lines(file: Path, said: Span) -> Iterator[Span]:
+def _of_lines(file: Path, said: Span, leaves: bool) -> Iterator[Span]:
     """The seeds of a shard's lines that are not those its meta says, as intervals."""
     unpacker = zlib.decompressobj(31)
     try:
@@ -192,7 +198,8 @@ def _of_lines(file: Path, said: Span) -> Iterator[Span]:
     if not unpacker.eof or unpacker.unused_data:
         raise VerificationFailed("is not one whole gzip member", where=str(file))
     found = _SEED_OF_LINE.findall(lines)
-    if len(found) != lines.count(b"\n") or not lines.endswith(b"\n"):
+    ended = lines.endswith(b"\n") or (leaves and not lines)
+    if len(found) != (0 if leaves else lines.count(b"\n")) or not ended:
         raise VerificationFailed("its lines do not each have one seed", where=str(file))
     first = end = -1
     for seed in sorted({int(text) for text in set(found)}):

@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 from prereg.codec.convert import to_json
 from prereg.collect.network import Isolation
 from prereg.model.plan import Shard
-from prereg.model.study import Configuration, Protocol
+from prereg.model.study import Assistant, Configuration, ExactPlan, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,17 @@ class Opening:
 
 
 def opening_of(protocol: Protocol, configuration: Configuration) -> Opening:
-    """The sealed JSON of a configuration, of its model and of its prompt."""
+    """The sealed JSON of a configuration, of its model and of its prompt.
+
+    A drafter's model is an id in the protocol; the worker, which has no protocol, gets the model itself.
+    """
+    value: dict[str, Any] = to_json(configuration)
+    drafter = configuration.drafter
+    if isinstance(drafter, Assistant):
+        value["drafter"]["model"] = to_json(protocol.models[drafter.model])
     return Opening(
         build=configuration.build,
-        configuration=to_json(configuration),
+        configuration=value,
         model=None if configuration.model is None else to_json(protocol.models[configuration.model]),
         prompt=None if configuration.prompt is None else list(protocol.prompts[configuration.prompt]),
     )
@@ -51,14 +58,28 @@ class Job:
     opening: Opening
     arm: Mapping[str, Any]
     """`id`, `role`, `speculation`."""
+    walk: Mapping[str, Any] | None = None
+    """How far a tree is walked: what a `choices` request says beside its arm and seeds. None for draws."""
+
+
+def walk_of(plan: ExactPlan) -> dict[str, Any]:
+    """What a protocol's plan of its walks says to a worker."""
+    return {
+        "mode": "full" if plan.full else "best-first",
+        "budget": {"runs": plan.runs, "seconds": None, "mass": plan.mass},
+        "close_last": plan.close_last,
+        "close_floor": plan.close_floor,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A shard's raw replies, one a request, in order and not yet trusted."""
+    """A shard's raw replies, one a request or one a leaf, in order and not yet trusted."""
 
     job: Job
     replies: list[Any]
+    tree: Any = None
+    """The raw end of a walk: runs, unexplored mass, admission. None for draws."""
     started: str
     ended: str
 
@@ -117,7 +138,8 @@ class Executor(Interface):
         """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
 
         A job that is not `wanted` when its turn comes is left out. `advance` gets the job and 1 for each
-        finished request (all of them, negative, for a failed job), from any thread. Ends early after `stop`.
+        finished request or leaf (all of them, negative, for a failed job or a tree that is walked anew),
+        from any thread. Ends early after `stop`.
         No worker is left when the generator is closed.
         """
         ...

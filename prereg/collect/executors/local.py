@@ -14,6 +14,9 @@ from prereg.collect.runtime import interpreter
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
 
+CHECK_SECONDS = 600.0
+"""Longest silence of a walk: after its leaves come the checks, some hundred runs without a line."""
+
 
 class LocalExecutor:
     """Runs the jobs of one study on `site.workers` processes."""
@@ -134,27 +137,43 @@ class _Seat:
         self.opened: Opening | None = None
 
     def draw(self, job: Job, limits: Limits, advance: Callable[[Job, int], None]) -> Finished | Failed:
-        """Draw one shard."""
+        """Draw one shard, or walk one tree."""
         replies: list[Any] = []
-        rows = job.shard.rows
 
         def received(reply: Any) -> None:
             replies.append(reply)
             advance(job, 1)
 
+        def restarted(_: Any) -> None:
+            advance(job, -len(replies))
+            replies.clear()
+
         started = datetime.now(UTC)
         limits.start(job)
         try:
             worker = self._opened_for(job, limits)
-            worker.call(
-                "draws",
-                arm=job.arm,
-                seeds=[str(seed) for seed in job.shard.seeds()],
-                rows=rows,
-                silence=self._site.request_seconds,
-                left=lambda: limits.left(job),
-                streams={"request": received},
-            )
+            shared: dict[str, Any] = {
+                "arm": job.arm,
+                "seeds": [str(seed) for seed in job.shard.seeds()],
+                "left": lambda: limits.left(job),
+            }
+            tree = None
+            if job.walk is None:
+                worker.call(
+                    "draws",
+                    rows=job.shard.rows,
+                    silence=self._site.request_seconds,
+                    streams={"request": received},
+                    **shared,
+                )
+            else:
+                tree = worker.call(
+                    "choices",
+                    silence=max(self._site.request_seconds, CHECK_SECONDS),
+                    streams={"leaf": received, "restart": restarted},
+                    **job.walk,
+                    **shared,
+                )
         except (WorkerLost, WorkerRefused) as error:
             advance(job, -len(replies))
             # Whatever state a failed job left in the engine, the next one shall not find it.
@@ -163,7 +182,13 @@ class _Seat:
         finally:
             limits.stop(job)
         ended = datetime.now(UTC)
-        return Finished(job=job, replies=replies, started=started.isoformat(), ended=ended.isoformat())
+        return Finished(
+            job=job,
+            replies=replies,
+            tree=tree,
+            started=started.isoformat(),
+            ended=ended.isoformat(),
+        )
 
     def _opened_for(self, job: Job, limits: Limits) -> Worker:
         if self.opened is job.opening and self._worker is not None:
