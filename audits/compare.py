@@ -7,6 +7,7 @@ from typing import Any
 
 from audits.decide import Derived, Member
 from audits.jsonc import canonical, escape_pointer
+from audits.premise import Tested
 
 TOLERANCE = 1e-10
 """How far two numbers of agreeing decision files may be apart."""
@@ -53,7 +54,7 @@ def _ties(family: tuple[Member, ...], value: str, event: Any, complement: Any) -
 
 
 def compare(claimed: dict[str, Any], derived: Derived) -> list[str]:
-    """The differences of one configuration.
+    """The differences of one configuration, of either channel.
 
     Two events whose gaps are equal in real arithmetic may come out in either order once rounded, so the
     event that attains a maximum is compared by its value and not by its name alone.
@@ -61,11 +62,21 @@ def compare(claimed: dict[str, Any], derived: Derived) -> list[str]:
     row = derived.row
     if derived.family and _ties(derived.family, "gap", claimed["D_event"], claimed["D_complement"]):
         row = row | {"D_event": claimed["D_event"], "D_complement": claimed["D_complement"]}
-    both = claimed["calibration"], row["calibration"]
+    both = claimed.get("calibration"), row.get("calibration")
     if derived.family and both[0] is not None and both[1] is not None:
         names = {key: both[0][key] for key in ("event", "complement")}
         if _ties(derived.family, "excess", names["event"], names["complement"]):
             row = row | {"calibration": both[1] | names}
+    return list(differences(claimed, row))
+
+
+def compare_premise(claimed: dict[str, Any], tested: Tested) -> list[str]:
+    """The differences of one configuration's test of the premise; events may tie here too."""
+    row = tested.row
+    for arm, excesses in tested.excesses.items():
+        event = (claimed[arm] or {}).get("event")
+        if event in excesses and abs(excesses[event] - max(excesses.values())) <= TOLERANCE:
+            row = row | {arm: row[arm] | {"event": event}}
     return list(differences(claimed, row))
 
 

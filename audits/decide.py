@@ -8,14 +8,8 @@ from typing import Any
 
 from audits.interval import lower, upper
 from audits.law import Law
-from audits.plan import Study
 from audits.records import Records, Tally
-
-VERDICTS = {
-    "channel-S": ("INVALID", "VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED"),
-    "event-gap": ("INVALID", "DIFFERS", "NOT_REJECTED"),
-}
-"""The verdicts of each rule."""
+from audits.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +48,20 @@ def family(law: Law, bounds: list[dict[str, Any]]) -> Iterator[Member]:
         yield Member(event["id"], True, crash, gap, other - (1.0 - p), other, 1.0 - p)
 
 
+def law_of(study: Study, configuration: dict[str, Any]) -> Law:
+    """The sealed events, reference and predicates of a configuration."""
+    sealed = study.events[configuration["id"]]
+    rules = {name: study.predicates[name] for name in configuration["predicates"]}
+    return Law(sealed["events"], sealed["reference"], rules)
+
+
 def decide(study: Study, records: Records, configuration: dict[str, Any]) -> Derived:
     """Apply the sealed rule to one configuration."""
     name = configuration["id"]
-    off_id, on_id = study.unit(name, study.off), study.unit(name, study.on)
-    sealed = study.events[name]
-    law = Law(
-        sealed["events"], sealed["reference"], {n: study.predicates[n] for n in configuration["predicates"]}
-    )
+    off_id, on_id = study.pair(name, "draws")
+    law = law_of(study, configuration)
     count = 4 * len(law.events)
-    level = study.protocol["alpha"] / (len(study.configurations) * count)
+    level = study.protocol["alpha"] / (len(study.drawn) * count)
     off = None if off_id in records.lost else records.tallies[off_id]
     on = None if on_id in records.lost else records.tallies[on_id]
     row: dict[str, Any] = {

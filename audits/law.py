@@ -57,7 +57,8 @@ class Law:
         self.events = events
         self.rules = rules
         self.has_reference = reference is not None
-        self._reference = {canonical(item["outcome"]): float(item["p"]) for item in reference or ()}
+        self.reference = {canonical(item["outcome"]): float(item["p"]) for item in reference or ()}
+        """P by the canonical bytes of the outcome; empty without a reference."""
         self._named = {canonical(event["outcome"]) for event in events if event["kind"] == "outcome"}
         self._parsed: dict[bytes, dict[str, Any]] = {}
         self._violated: dict[bytes, tuple[str, ...]] = {}
@@ -77,7 +78,7 @@ class Law:
 
     def probability_of(self, outcome: bytes) -> float:
         """The reference probability of one outcome; 0 if it is not there."""
-        return self._reference.get(outcome, 0.0)
+        return self.reference.get(outcome, 0.0)
 
     def contains(self, event: Mapping[str, Any], outcome: bytes) -> bool:
         """Whether a listed event contains an outcome (canonical bytes)."""
@@ -107,7 +108,7 @@ class Law:
             return bool(value["finish"] == event["equals"])
         raise ValueError(f"event kind {kind!r}")
 
-    def _members(self, event: Mapping[str, Any], outcomes: Mapping[bytes, Any]) -> list[bytes]:
+    def members(self, event: Mapping[str, Any], outcomes: Mapping[bytes, Any]) -> list[bytes]:
         """The outcomes an event contains; by look-up where the event names them one by one."""
         if event["kind"] in ("outcome", "set"):
             named = [event["outcome"]] if event["kind"] == "outcome" else event["outcomes"]
@@ -119,11 +120,11 @@ class Law:
         """P of a listed event, correctly rounded; None without a reference."""
         if not self.has_reference:
             return None
-        return math.fsum(self._reference[outcome] for outcome in self._members(event, self._reference))
+        return math.fsum(self.reference[outcome] for outcome in self.members(event, self.reference))
 
     def count(self, event: Mapping[str, Any], outcomes: Counter[bytes]) -> int:
         """How many draws a listed event contains."""
-        return sum(outcomes[outcome] for outcome in self._members(event, outcomes))
+        return sum(outcomes[outcome] for outcome in self.members(event, outcomes))
 
     def crashes(self, outcomes: Counter[bytes]) -> int:
         """How many draws are crashes."""

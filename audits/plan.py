@@ -2,87 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from audits.fault import Fault, Found
-from audits.jsonc import canonical, parse
+from audits.jsonc import parse
 from audits.load import Folder
+from audits.references import check_events, check_predictions, check_protocol, check_unique
 from audits.schema import Schema
+from audits.study import EXACT_REQUESTS, Study, Unit
 
 FILES = ("protocol", "seeds", "events", "predicates", "predictions")
 """The authored files every study has."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """A unit and its shards, as planned."""
-
-    id: str
-    configuration: str
-    arm: str
-    drafter: bool
-    """Whether anything may be proposed: the arm speculates and the configuration has a drafter."""
-    environment: str
-    """The sealed fingerprint of its build."""
-    first: int
-    """Its first seed."""
-    requests: int
-    rows: int
-    shard_requests: int
-
-    @property
-    def draws(self) -> int:
-        """Draws of the unit."""
-        return self.requests * self.rows
-
-    @property
-    def shards(self) -> int:
-        """Shards of the unit."""
-        return -(-self.requests // self.shard_requests)
-
-    def span(self, shard: int) -> tuple[int, int]:
-        """The half-open interval of a shard's requests."""
-        first = shard * self.shard_requests
-        return first, min(first + self.shard_requests, self.requests)
-
-
-@dataclass(slots=True, kw_only=True)
-class Study:
-    """A sealed study, checked."""
-
-    id: str
-    protocol: dict[str, Any]
-    blocks: list[dict[str, Any]]
-    events: dict[str, Any]
-    """By configuration: ``reference`` and ``events``."""
-    predicates: dict[str, dict[str, Any]]
-    """The rule of each predicate, by id, in the file's order."""
-    predictions: list[dict[str, Any]]
-    off: str
-    on: str
-    stage: str
-    units: dict[str, Unit] = field(default_factory=dict)
-
-    @property
-    def configurations(self) -> list[dict[str, Any]]:
-        """The configurations in the protocol's order."""
-        value: list[dict[str, Any]] = self.protocol["configurations"]
-        return value
-
-    def unit(self, configuration: str, arm: str) -> str:
-        """The id of a unit."""
-        return f"{self.stage}.{configuration}.{arm}"
-
-
-def _unique(items: Iterable[str], file: str, pointer: str, found: Found) -> None:
-    seen: set[str] = set()
-    for item in items:
-        if item in seen:
-            found.fault(f"{item!r} is there twice", file=file, pointer=pointer)
-        seen.add(item)
 
 
 def load_study(
@@ -116,15 +48,21 @@ def load_study(
         predictions=values["predictions"]["predictions"],
         off=roles["reference"],
         on=roles["test"],
-        stage=protocol["stages"][0]["id"],
     )
-    _unique((c["id"] for c in study.configurations), "protocol.json", "/configurations", found)
-    _unique((p["id"] for p in values["predicates"]["predicates"]), "predicates.json", "/predicates", found)
-    _unique((p["id"] for p in study.predictions), "predictions.json", "/predictions", found)
-    _unique((b["id"] for b in study.blocks), "seeds.json", "/blocks", found)
-    _check_protocol(study, manifest, found)
-    _check_events(study, values["events"]["harness_sha256"], found)
-    _check_predictions(study, found)
+    if study.stages("exact"):
+        _ = schemas["leaf"]  # no exact stage without the schema of its lines
+    lists = (
+        ("protocol.json", "/stages", protocol["stages"]),
+        ("protocol.json", "/configurations", study.configurations),
+        ("predicates.json", "/predicates", values["predicates"]["predicates"]),
+        ("predictions.json", "/predictions", study.predictions),
+        ("seeds.json", "/blocks", study.blocks),
+    )
+    for file, pointer, items in lists:
+        check_unique((item["id"] for item in items), file, pointer, found)
+    check_protocol(study, manifest, found)
+    check_events(study, values["events"]["harness_sha256"], found)
+    check_predictions(study, found)
     if not found.faults:
         _plan(study, manifest, found)
     return study
@@ -144,76 +82,6 @@ def _optional_files(folder: Folder, schemas: dict[str, Schema], usable: set[str]
         found.applied += 1
 
 
-def _check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None:
-    protocol, file = study.protocol, "protocol.json"
-    ids = {c["id"] for c in study.configurations}
-    for i, c in enumerate(study.configurations):
-        at = f"/configurations/{i}"
-        for key, names in (("model", protocol["models"]), ("prompt", protocol["prompts"])):
-            if c[key] is not None and c[key] not in names:
-                what = f"{c[key]!r} is not among the protocol's {key}s"
-                found.fault(what, file=file, pointer=f"{at}/{key}")
-        if c["build"] not in manifest["environments"]:
-            found.fault("the manifest has no environment of this build", file=file, pointer=f"{at}/build")
-        for name in c["predicates"]:
-            if name not in study.predicates:
-                found.fault(f"{name!r} is not in predicates.json", file=file, pointer=f"{at}/predicates")
-        if c["predicates"] and protocol["decision"]["rule"] == "event-gap":
-            found.fault("event-gap has no predicate that binds", file=file, pointer=f"{at}/predicates")
-        if c["adapter"] == "command" and c["command"] is None:
-            found.fault("adapter `command` without a command", file=file, pointer=f"{at}/command")
-    if set(protocol["stages"][0]["configurations"]) != ids:
-        what = "the stage does not hold every configuration, and no other"
-        found.fault(what, file=file, pointer="/stages/0/configurations")
-    if set(protocol["sampling"]) != {study.off, study.on}:
-        found.fault("does not hold every arm, and no other", file=file, pointer="/sampling")
-    for arm, plan in protocol["sampling"].items():
-        if plan["draws"] % plan["rows"]:
-            found.fault("draws is not a multiple of rows", file=file, pointer=f"/sampling/{arm}/draws")
-    if protocol["decision"]["rule"] == "channel-S" and protocol["decision"]["calibration_allowance"] is None:
-        what = "channel-S needs a calibration allowance"
-        found.fault(what, file=file, pointer="/decision/calibration_allowance")
-
-
-def _check_events(study: Study, harness: str | None, found: Found) -> None:
-    file, channel = "events.json", study.protocol["decision"]["rule"] == "channel-S"
-    if set(study.events) != {c["id"] for c in study.configurations}:
-        what = "does not hold every configuration of the protocol, and no other"
-        raise Fault(what, file=file, pointer="/configurations")
-    references = [law for law in study.events.values() if law["reference"] is not None]
-    if channel and len(references) < len(study.events):
-        what = "channel-S needs a reference for every configuration"
-        found.fault(what, file=file, pointer="/configurations")
-    if bool(references) != (harness is not None):
-        what = "is null without an oracle, and only then"
-        found.fault(what, file=file, pointer="/harness_sha256")
-    for name, law in study.events.items():
-        if law["reference"] is not None and not channel:
-            at = f"/configurations/{name}/reference"
-            found.fault("event-gap has no reference", file=file, pointer=at)
-        for i, event in enumerate(law["events"]):
-            if any("crash" in outcome for outcome in (event.get("outcome", ()), *event.get("outcomes", ()))):
-                at = f"/configurations/{name}/events/{i}"
-                found.fault(f"`{event['kind']}` must not name a crash", file=file, pointer=at)
-        _unique((e["id"] for e in law["events"]), file, f"/configurations/{name}/events", found)
-        if law["reference"] is not None:
-            at = f"/configurations/{name}/reference"
-            _unique((canonical(r["outcome"]).decode() for r in law["reference"]), file, at, found)
-            if abs(math.fsum(r["p"] for r in law["reference"]) - 1.0) > 1e-6:
-                found.fault("its probabilities do not sum to 1", file=file, pointer=at)
-
-
-def _check_predictions(study: Study, found: Found) -> None:
-    ids = {c["id"] for c in study.configurations}
-    for i, prediction in enumerate(study.predictions):
-        claim = prediction["claim"]
-        named = [claim["configuration"]] if claim["kind"] == "verdict" else claim["configurations"]
-        for name in named:
-            if name not in ids:
-                at = f"/predictions/{i}/claim"
-                found.fault(f"{name!r} is not a configuration", file="predictions.json", pointer=at)
-
-
 def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
     blocks: dict[str, tuple[int, int]] = {}
     for i, block in enumerate(study.blocks):
@@ -225,32 +93,46 @@ def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
         if block["unit"] in blocks:
             found.fault(f"{block['unit']} has a second block", file="seeds.json", pointer=at)
         blocks[block["unit"]] = first, end
-    for c in study.configurations:
-        for arm in study.protocol["arms"]:
-            sampling = study.protocol["sampling"][arm["id"]]
-            name = study.unit(c["id"], arm["id"])
-            requests = sampling["draws"] // sampling["rows"]
-            if name not in blocks:
-                found.fault(f"{name} has no block", file="seeds.json", pointer="/blocks")
+    for stage in study.protocol["stages"]:
+        for unit in _units(study, stage, manifest):
+            if unit.id not in blocks:
+                found.fault(f"{unit.id} has no block", file="seeds.json", pointer="/blocks")
                 continue
-            first, end = blocks.pop(name)
-            if end - first != requests:
-                what = f"{name} has {end - first} seeds for {requests} requests"
+            first, end = blocks.pop(unit.id)
+            if end - first != unit.requests:
+                what = f"{unit.id} has {end - first} seeds for {unit.requests} requests"
                 found.fault(what, file="seeds.json", pointer="/blocks")
-            study.units[name] = Unit(
-                id=name,
-                configuration=c["id"],
-                arm=arm["id"],
-                drafter=arm["speculation"] and c["drafter"] is not None,
-                environment=manifest["environments"][c["build"]],
-                first=first,
-                requests=requests,
-                rows=sampling["rows"],
-                shard_requests=sampling["shard_requests"],
-            )
-            if study.units[name].shards > 100_000:
-                found.fault(f"{name} has more shards than five digits count", file="protocol.json")
+            study.units[unit.id] = replace(unit, first=first)
+            if unit.shards > 100_000:
+                found.fault(f"{unit.id} has more shards than five digits count", file="protocol.json")
     for name in blocks:
         what = f"a block of {name}, which the protocol does not plan"
         found.fault(what, file="seeds.json", pointer="/blocks")
     found.applied += len(study.units)
+
+
+def _units(study: Study, stage: dict[str, Any], manifest: dict[str, Any]) -> Iterator[Unit]:
+    """The units of a stage, their seeds still to be found."""
+    by_id = {c["id"]: c for c in study.configurations}
+    exact = stage.get("channel", "draws") == "exact"
+    for configuration in (by_id[name] for name in stage["configurations"]):
+        for arm in study.protocol["arms"]:
+            if exact:
+                requests = shard_requests = EXACT_REQUESTS
+                rows = 1
+            else:
+                sampling = study.protocol["sampling"][arm["id"]]
+                rows, shard_requests = sampling["rows"], sampling["shard_requests"]
+                requests = sampling["draws"] // rows
+            yield Unit(
+                id=f"{stage['id']}.{configuration['id']}.{arm['id']}",
+                configuration=configuration["id"],
+                arm=arm["id"],
+                drafter=arm["speculation"] and configuration["drafter"] is not None,
+                environment=manifest["environments"][configuration["build"]],
+                first=0,
+                requests=requests,
+                rows=rows,
+                shard_requests=shard_requests,
+                exact=exact,
+            )

@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from audits.decide import VERDICTS
+VERDICTS = {
+    "channel-S": ("INVALID", "VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED"),
+    "event-gap": ("INVALID", "DIFFERS", "NOT_REJECTED"),
+    "exact": ("INVALID", "VOID", "INCONCLUSIVE", "DEPARTS", "EQUAL_WITHIN_TOLERANCE"),
+}
+"""The verdicts of each rule."""
+
+
+def channel(claim: Mapping[str, Any]) -> str:
+    """The channel whose verdicts a claim speaks of."""
+    return str(claim.get("channel", "draws"))
+
+
+def named(claim: Mapping[str, Any]) -> list[str]:
+    """The configurations that a claim names."""
+    return [claim["configuration"]] if claim["kind"] == "verdict" else list(claim["configurations"])
 
 
 def _status(holds: list[bool]) -> str:

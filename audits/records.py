@@ -14,11 +14,12 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse, parse_machine
+from audits.leaves import LeafReader, Tree
 from audits.ledger import Ledger
 from audits.load import LARGE, SMALL, Folder, inflate, sha256
-from audits.plan import Study, Unit
 from audits.schema import Schema
 from audits.seal import moment
+from audits.study import Study, Unit
 
 _SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
 _ZERO = b'{"accepted":0,"proposals":0,"verifications":0}'
@@ -48,6 +49,8 @@ class Records:
 
     tallies: dict[str, Tally] = field(default_factory=dict)
     """By unit: its authenticated shards."""
+    trees: dict[str, Tree] = field(default_factory=dict)
+    """By unit of an exact stage: its authenticated tree; its seeds are in its tally."""
     lost: dict[str, str] = field(default_factory=dict)
     """Units that are INVALID, or missing and bounded; the reason."""
     bad: set[str] = field(default_factory=set)
@@ -61,10 +64,10 @@ class LineReader:
         """``seal`` is the seal digest every record must carry."""
         self._schema = schema
         self._seal = seal
-        self._part = lru_cache(maxsize=1 << 16)(self._parse_part)
+        self.part = lru_cache(maxsize=1 << 16)(self._parse_part)
+        """Counters or outcome from their bytes; None if they are not canonical and of the schema."""
 
     def _parse_part(self, kind: str, data: bytes) -> dict[str, Any] | None:
-        """Counters or outcome from their bytes, or None if they are not canonical and of the schema."""
         try:
             value = parse(data)
             whole = {"attempt": 1, "draw": 0, "row": 0, "seal": self._seal, "seed": "0", "shard": 0}
@@ -93,8 +96,8 @@ class LineReader:
                 counters, found, rest = line.removeprefix(b'{"attempt":1,"counters":').partition(middle)
                 outcome = rest.removesuffix(after)
                 good = found and len(outcome) + len(after) == len(rest) and line.startswith(b'{"attempt":1,')
-                sums = self._part("counters", counters) if good else None
-                if sums is None or self._part("outcome", outcome) is None:
+                sums = self.part("counters", counters) if good else None
+                if sums is None or self.part("outcome", outcome) is None:
                     place = f"{file} line {at}"
                     raise self.explain(line, unit, shard, request, row, place)
                 if not unit.drafter and counters != _ZERO:
@@ -135,12 +138,15 @@ def _check_meta(
     first, end = unit.span(shard)
     planned = {
         "study": study, "seal": seal, "unit": unit.id, "shard": shard, "requests": end - first,
-        "rows": unit.rows, "draws": (end - first) * unit.rows, "first_seed": str(unit.first + first),
-        "environment": unit.environment,
+        "rows": unit.rows, "first_seed": str(unit.first + first), "environment": unit.environment,
     }  # fmt: skip
+    if not unit.exact:  # a tree has as many leaves as its lines, which are counted when they are read
+        planned["draws"] = (end - first) * unit.rows
     for key, value in planned.items():
         if meta[key] != value:
             raise Fault(f"is {meta[key]!r}, planned as {value!r}", file=file, pointer=f"/{key}")
+    if ("tree" in meta) != unit.exact:
+        raise Fault("is there exactly for a unit of an exact stage", file=file, pointer="/tree")
     started = moment(meta["started"], file, "/started")
     if moment(meta["ended"], file, "/ended") < started:
         raise Fault("is before it started", file=file, pointer="/ended")
@@ -154,6 +160,7 @@ def check_records(
     """Authenticate every shard, and account for every unit of the plan."""
     records = Records()
     reader = LineReader(schemas["record"], seal)
+    leaves = LeafReader(schemas["leaf"], seal, reader.part) if study.stages("exact") else None
     context = (study.id, seal, ledger.entries[0]["time"])
 
     def bad(unit: str, fault: Fault) -> None:
@@ -177,12 +184,19 @@ def check_records(
         tally = records.tallies.setdefault(name, Tally())
         try:
             networks = ledger.networks[name, shard]
-            _check_shard(folder, unit, shard, body, networks, schemas["shard-meta"], context, reader, tally)
+            meta, lines = _check_shard(folder, unit, shard, body, networks, schemas["shard-meta"], context)
+            if leaves is not None and unit.exact:
+                files = f"{stem}.jsonl.gz", f"{stem}.meta.json"
+                records.trees[name] = leaves.tree(unit, lines, meta, files)
+                tally.seeds.append((unit.first, unit.first + unit.requests))
+            else:
+                reader.shard(unit, shard, lines, f"{stem}.jsonl.gz", tally)
         except Fault as fault:
             bad(name, fault)
     for name in sorted({*ledger.invalid} - {*study.units}):
         bad(name, Fault(f"{name} is INVALID, but not in the plan", file="ledger.jsonl"))
     found.applied += sum(tally.draws for tally in records.tallies.values())
+    found.applied += sum(len(tree.leaves) for tree in records.trees.values())
     _account(study, ledger, records, found)
     return records
 
@@ -195,9 +209,8 @@ def _check_shard(
     networks: frozenset[str],
     schema: Schema,
     context: tuple[str, str, str],
-    reader: LineReader,
-    tally: Tally,
-) -> None:
+) -> tuple[dict[str, Any], bytes]:
+    """A shard's meta and lines, authenticated but for what each line says."""
     stem = f"records/{unit.id}/{shard:05d}"
     meta_file, file = f"{stem}.meta.json", f"{stem}.jsonl.gz"
     meta_read = folder.read(meta_file, SMALL)
@@ -224,7 +237,7 @@ def _check_shard(
         raise fault.at(file) from None
     if sha256(lines) != meta["lines_sha256"]:
         raise Fault("is not that of the records' lines", file=meta_file, pointer="/lines_sha256")
-    reader.shard(unit, shard, lines, file, tally)
+    return meta, lines
 
 
 def _account(study: Study, ledger: Ledger, records: Records, found: Found) -> None:

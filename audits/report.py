@@ -54,6 +54,10 @@ class Outcome:
     steps: dict[int, Found] = field(default_factory=dict)
     configurations: list[dict[str, Any]] = field(default_factory=list)
     predictions: list[dict[str, Any]] = field(default_factory=list)
+    exact: list[dict[str, Any]] | None = None
+    """None without an exact stage."""
+    premise: list[dict[str, Any]] | None = None
+    """None where no premise is tested."""
     incomplete: list[str] = field(default_factory=list)
     """What is missing, and how to go on."""
 
@@ -87,7 +91,7 @@ class Outcome:
             found = self.steps.get(number, Found(waiting="not reached"))
             row = {"number": number, "name": name, "status": self.status(number), "applied": found.applied}
             steps.append(row | {"detail": found.detail()})
-        return {
+        value = {
             "schema": "prereg/audit-report/v1",
             "study": self.study,
             "seal": self.seal,
@@ -104,6 +108,8 @@ class Outcome:
             "configurations": self.configurations,
             "predictions": self.predictions,
         }
+        extra = {"exact": self.exact, "premise": self.premise}
+        return value | {key: rows for key, rows in extra.items() if rows is not None}
 
 
 def report_bytes(value: dict[str, Any]) -> bytes:
@@ -117,6 +123,15 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
         "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]]).rstrip()
         for row in rows
     ]
+
+
+_LISTS = (
+    ("configurations", "configuration", "verdict"),
+    ("exact", "exact", "verdict"),
+    ("premise", "premise", "status"),
+    ("predictions", "prediction", "status"),
+)
+"""The report's lists, each with its title for people and the key of what was derived."""
 
 
 def _plain(text: str) -> str:
@@ -134,9 +149,9 @@ def text(value: dict[str, Any], incomplete: list[str]) -> str:
             for s in value["steps"]
         ]
     )
-    for key, status in (("configurations", "verdict"), ("predictions", "status")):
-        if value[key]:
-            rows: list[tuple[str, ...]] = [(key[:-1], "derived", "claimed", "")]
+    for key, title, status in _LISTS:
+        if value.get(key):
+            rows: list[tuple[str, ...]] = [(title, "derived", "claimed", "")]
             for row in value[key]:
                 said = "; ".join(["differs", *row.get("differences", ())[:5]])
                 said = "agrees" if row["agrees"] else said if row["claimed"] else "not claimed"

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits.closing import check_decisions_file, compare_decisions, derive_decisions, derive_predictions
-from audits.decide import Derived
+from audits.closing import check_decisions_file
+from audits.derive import Derivation, compare_decisions, derive_decisions, derive_predictions
 from audits.fault import Fault, Found, Unavailable
 from audits.heads import Signing
 from audits.history import check_history
 from audits.jsonc import parse
 from audits.ledger import LEDGER, Ledger, check_head, check_order, parse_ledger
 from audits.load import SMALL, Folder
-from audits.plan import Study, load_study
+from audits.plan import load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
 from audits.report import Outcome
@@ -23,6 +23,7 @@ from audits.rules import load_schemas
 from audits.schema import Schema
 from audits.seal import MANIFEST, SIGNATURE, check_files, check_folder, check_manifest, check_signature
 from audits.seeds import check_seeds, find_others
+from audits.study import Study
 from audits.trust import Trust, load_trust
 
 _EVIDENCE = ("seal/", "ledger.", "records/", "analysis/", "audit/")
@@ -57,7 +58,7 @@ class Audit:
         self._ledger: Ledger | None = None
         self._records: Records | None = None
         self._decisions: dict[str, Any] | None = None
-        self._derived: dict[str, Derived] = {}
+        self._derived = Derivation()
         self._predicted: dict[str, str] = {}
         self.outcome = Outcome(options.study.resolve().name)
         if options.without_history:
@@ -217,12 +218,12 @@ class Audit:
         self._derived = derive_decisions(self._study, self._records, found)
 
     def _step_predictions(self, found: Found) -> None:
-        if self._study is None or not self._derived:
+        if self._study is None or self._derived.nothing:
             raise Unavailable("needs step 11")
         self._predicted = derive_predictions(self._study, self._derived, found)
 
     def _step_comparison(self, found: Found) -> None:
-        if self._study is None or not self._derived:
+        if self._study is None or self._derived.nothing:
             raise Unavailable("needs step 11")
         claimed = self._decisions
         compare_decisions(

@@ -16,8 +16,8 @@ from typing import Any
 from audits.fault import Fault, Found
 from audits.jsonc import parse
 from audits.load import LARGE, read_regular
-from audits.plan import Study
 from audits.records import Records
+from audits.study import Study
 
 LOW = 1 << 32
 WIDE = 1 << 64
@@ -151,6 +151,11 @@ def used_here(study: Study, records: Records, found: Found) -> list[Interval]:
 
 def reserved(path: Path, name: str) -> list[Interval]:
     """The blocks another study reserves, read leniently: what matters is that nothing is overlooked."""
+    return [Interval(first, end, name, holder) for _, first, end, holder in _blocks(path)]
+
+
+def _blocks(path: Path) -> list[tuple[object, int, int, str]]:
+    """The unit, first seed, end and name of each block that a study reserves."""
     try:
         value = parse(_bytes_of(path / "seeds.json"))
         found = []
@@ -160,7 +165,7 @@ def reserved(path: Path, name: str) -> list[Interval]:
             first, end = _seed(block["first"]), _seed(block["end"], WIDE + 1)
             if end <= first:
                 raise Fault("an empty block", pointer=f"/blocks/{i}")
-            found.append(Interval(first, end, name, str(block.get("id", i))))
+            found.append((block.get("unit"), first, end, str(block.get("id", i))))
     except OSError as error:
         raise Fault(f"cannot be read: {error.strerror}", file="seeds.json") from None
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -192,32 +197,44 @@ def used(path: Path, name: str) -> Iterator[Interval]:
     if not root.exists():
         return
     seeds: dict[str, set[int]] = {}
+    walked: dict[str, str] = {}
     for folder, inner, names in os.walk(root, onerror=_unreadable):
         for name_ in inner:
             if (linked := Path(folder) / name_).is_symlink():
                 raise Fault("a link", file=str(linked.relative_to(path)))
         for file in sorted(names):
             if file.endswith(".jsonl.gz"):
-                where = Path(folder) / file
-                seeds.setdefault(Path(folder).name, set()).update(
-                    _seeds_of(where, str(where.relative_to(path)))
-                )
+                where, unit = Path(folder) / file, Path(folder).name
+                known, leaves = _seeds_of(where, str(where.relative_to(path)))
+                seeds.setdefault(unit, set()).update(known)
+                if leaves:
+                    walked[unit] = str(where.relative_to(path))
     for unit, values in sorted(seeds.items()):
         for first, end in runs(values):
             yield Interval(first, end, name, unit, True)
+    # Leaves hold no seeds: a unit of an exact stage used those of its block.
+    for unit, file in sorted(walked.items()):
+        block = next((one for one in _blocks(path) if one[0] == unit), None)
+        if block is None:
+            raise Fault(f"holds leaves of {unit}, which has no block", file=file)
+        yield Interval(block[1], block[2], name, unit, True)
 
 
 def _unreadable(error: OSError) -> None:
     raise Fault(f"cannot be read: {error.strerror}", file="records")
 
 
-def _seeds_of(path: Path, file: str) -> set[int]:
+def _seeds_of(path: Path, file: str) -> tuple[set[int], bool]:
+    """The seeds that the lines of a file hold, and whether any of them is a leaf of an exact stage."""
     try:
         member = zlib.decompressobj(wbits=31)
         lines = member.decompress(_bytes_of(path), LARGE)
         if not member.eof or member.unused_data:
             raise Fault("not one whole gzip member of acceptable size", file=file)
-        return {_seed(json.loads(line)["seed"]) for line in lines.split(b"\n") if line}
+        values = [json.loads(line) for line in lines.split(b"\n") if line]
+        leaves = [isinstance(v, dict) and v.keys() & {"choices", "seed"} == {"choices"} for v in values]
+        seeds = {_seed(value["seed"]) for value, leaf in zip(values, leaves, strict=True) if not leaf}
+        return seeds, any(leaves)
     except Fault as fault:
         raise fault.at(file) from None
     except OSError as error:

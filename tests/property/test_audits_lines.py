@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from audits.fault import Fault
 from audits.jsonc import canonical, parse, parse_machine
-from audits.plan import Unit
 from audits.records import LineReader, Tally
 from audits.schema import Schema
+from audits.study import Unit
 
 SCHEMA = Schema(parse((Path(__file__).resolve().parents[2] / "schemas/v1/record.schema.json").read_bytes()))
 SEAL = "ab" * 32

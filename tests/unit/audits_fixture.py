@@ -5,98 +5,15 @@ It has its own keys, repository, ledger, records, and a decisions file computed 
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from audits_slow import EVENTS, LAW, A, B, C, D, Json, canon, slow_decision, slow_status
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def machine(value: Any) -> bytes:
-    return canon(value) + b"\n"
-
-
-def clock() -> Callable[[], str]:
-    """Moments, one second apart."""
-    ticks = iter(range(100_000))
-
-    def now() -> str:
-        n = next(ticks)
-        return f"2026-11-29T{10 + n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}.000001+00:00"
-
-    return now
-
-
-def run(*command: str, cwd: Path | None = None, feed: bytes | None = None) -> bytes:
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": "/dev/null"}
-    env |= {
-        f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-    }
-    return subprocess.run(command, cwd=cwd, input=feed, env=env, check=True, capture_output=True).stdout
-
-
-def make_key(folder: Path, name: str, kind: str = "ed25519") -> Path:
-    path = folder / name
-    run("ssh-keygen", "-q", "-t", kind, "-N", "", "-C", name, "-f", str(path))
-    return path
-
-
-def sign(key: Path, data: bytes, namespace: str) -> bytes:
-    return run("ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace, feed=data)
-
-
-def public(key: Path) -> str:
-    return " ".join(key.with_name(key.name + ".pub").read_text().split()[:2])
-
-
-def fingerprint(key: Path) -> str:
-    return run("ssh-keygen", "-lf", str(key) + ".pub").decode().split()[1]
-
-
-@dataclass
-class Plan:
-    """What is to be built; every field may be changed by a test."""
-
-    study: str = "tiny"
-    rule: str = "channel-S"
-    missing: str = "refuse"
-    draws: int = 40
-    rows: int = 4
-    shard_requests: int = 4
-    first_seed: int = 1000
-    threshold: float = 0.01
-    configurations: tuple[str, ...] = ("control", "probe")
-    events: list[Json] = field(default_factory=lambda: list(EVENTS))
-    law: list[Json] | None = field(default_factory=lambda: list(LAW))
-    allowance: float | None = 0.005
-    off: Callable[[str, int], Json] = lambda c, j: [A, B, A, C][j % 4]
-    on: Callable[[str, int], Json] = lambda c, j: D if c == "probe" and j % 2 else [A, B, A, C][j % 4]
-    proposals: Callable[[str], int] = lambda c: 3
-    invalid: tuple[str, ...] = ()
-    """Units that are INVALID."""
-    left_out: tuple[str, ...] = ()
-    """Units never collected: the collection ends incomplete."""
-    predictions: list[Json] | None = None
-    upto: str = "audited"
-    """The last verb: sealed, collected, analysed or audited."""
-    edit: Callable[[str, Any], Any] = lambda name, value: value
-    """Changes an authored or machine value before it is written (and bound by what follows)."""
-    no_seal_commit: bool = False
-    """Commit the seal only together with the records."""
+from audits_plan import ARMS, MAIN, WALK, Plan, authored
+from audits_slow import Json, canon, slow_decision, slow_status
+from audits_slow_exact import slow_exact, slow_premise
+from audits_tools import ROOT, clock, fingerprint, machine, pack, public, run, sha, sign
 
 
 class Builder:
@@ -107,9 +24,10 @@ class Builder:
         self.folder = root / "studies" / plan.study
         self.now = clock()
         self.lines: list[bytes] = []
-        self.stage, self.arms = "main", ("off", "on")
         self.drawn: dict[str, list[Json]] = {}
         self.counted: dict[str, list[int]] = {}
+        self.walked: dict[str, Json] = {}
+        """By unit of the exact stage: its ``leaves`` and the ``meta`` of its tree."""
 
     def write(self, path: str, data: bytes) -> bytes:
         target = self.folder / path
@@ -147,91 +65,8 @@ class Builder:
             (self.root / "README").write_text("a repository of studies\n")
             self.commit("begin")
 
-    def authored(self) -> dict[str, Json]:
-        p = self.plan
-        conformance = p.rule == "channel-S"
-        drafter = {"kind": "prompt-lookup", "max_ngram": 2, "max_tokens": 2}
-        sampling = {"draws": p.draws, "rows": p.rows, "shard_requests": p.shard_requests}
-        units = [f"{self.stage}.{c}.{arm}" for c in p.configurations for arm in self.arms]
-        requests = p.draws // p.rows
-        protocol = {
-            "schema": "prereg/protocol/v1", "study": p.study, "title": "Tiny", "question": "Does it differ?",
-            "authors": [{"name": "Ann", "principal": "ann@example.org"}],
-            "template": "conformance" if conformance else "two-arm", "models": {}, "prompts": {"p": [1, 2]},
-            "arms": [
-                {"id": "off", "role": "reference", "speculation": False},
-                {"id": "on", "role": "test", "speculation": conformance},
-            ],
-            "configurations": [
-                {
-                    "id": c, "role": "probe", "about": "x", "build": "b-1", "adapter": "command",
-                    "model": None, "prompt": "p", "horizon": 3, "features": {"any": [1.5]}, "command": ["x"],
-                    "drafter": drafter if conformance else None,
-                    "predicates": ["horizon", "letters"] if conformance else [],
-                }
-                for c in p.configurations
-            ],
-            "stages": [
-                {"id": self.stage, "purpose": "discovery", "configurations": list(p.configurations)}
-            ],
-            "sampling": dict.fromkeys(self.arms, sampling),
-            "alpha": 0.05,
-            "decision": {"rule": p.rule, "threshold": p.threshold, "calibration_allowance": p.allowance},
-            "missing": p.missing, "stopping": {"rule": "fixed"}, "attempts": 1,
-            "ceilings": {
-                "study_seconds": 9, "unit_seconds": 9, "request_seconds": 9, "on_ceiling": "INVALID",
-            },
-            "exclusions": [], "runtime": "venv", "power": {"gap": 0.1, "witness": 0.1, "target": 0.8},
-        }  # fmt: skip
-        predictions = p.predictions
-        if predictions is None:
-            last = p.configurations[-1]
-            predictions = [
-                {
-                    "id": "fails", "statement": "x",
-                    "claim": {"kind": "verdict", "configuration": last, "in": ["FAILS"]},
-                },
-                {
-                    "id": "few", "statement": "x",
-                    "claim": {
-                        "kind": "count", "configurations": list(p.configurations), "verdict": "NOT_REJECTED",
-                        "at_least": 1,
-                    },
-                },
-            ]  # fmt: skip
-        events = {c: {"reference": p.law, "events": p.events} for c in p.configurations}
-        rules = [
-            {"id": "horizon", "rule": {"kind": "max-tokens", "n": 3}},
-            {"id": "letters", "rule": {"kind": "allowed-tokens", "tokens": [0, 1, 2, 3]}},
-        ]
-        return {
-            "protocol.json": protocol,
-            "seeds.json": {
-                "schema": "prereg/seeds/v1", "study": p.study,
-                "blocks": [
-                    {
-                        "id": f"block-{i}", "role": "discovery", "unit": unit,
-                        "first": str(p.first_seed + i * requests),
-                        "end": str(p.first_seed + (i + 1) * requests),
-                    }
-                    for i, unit in enumerate(units)
-                ],
-            },
-            "events.json": {
-                "schema": "prereg/events/v1", "study": p.study, "configurations": events,
-                "harness_sha256": None if p.law is None else "a" * 64,
-            },
-            "predicates.json": {
-                "schema": "prereg/predicates/v1", "study": p.study,
-                "predicates": [{"statement": "x", "source": "y", **rule} for rule in rules],
-            },
-            "predictions.json": {
-                "schema": "prereg/predictions/v1", "study": p.study, "predictions": predictions,
-            },
-        }  # fmt: skip
-
     def seal(self) -> None:
-        self.files = {name: self.plan.edit(name, value) for name, value in self.authored().items()}
+        self.files = {name: self.plan.edit(name, value) for name, value in authored(self.plan).items()}
         for name, value in self.files.items():
             self.write(name, json.dumps(value, indent=1).encode())
         self.write("NOTES.md", b"# Notes\n")
@@ -290,15 +125,17 @@ class Builder:
         body: Json = {"seal": self.digest, "attempt": 1, "environments": {"b-1": "e" * 64}, "workers": 1}
         self.entry("collection-started", "col@example.org", body | {"network": "cut", "network_reason": None})
         stored = 0
-        for c in p.configurations:
-            for arm in self.arms:
-                unit = f"{self.stage}.{c}.{arm}"
-                if unit in p.left_out:
-                    continue
-                if unit in p.invalid:
-                    body = {"unit": unit, "attempt": 1, "reason": "the worker died"}
-                    self.entry("unit-invalid", "col@example.org", body)
-                    continue
+        for stage, c, arm in p.units:
+            unit = f"{stage}.{c}.{arm}"
+            if unit in p.left_out:
+                continue
+            if unit in p.invalid:
+                body = {"unit": unit, "attempt": 1, "reason": "the worker died"}
+                self.entry("unit-invalid", "col@example.org", body)
+            elif stage == WALK:
+                self.store(unit, 0, self.leaves(c, arm, unit), self.walked[unit]["meta"])
+                stored += 1
+            else:
                 for shard, lines in enumerate(self.shards(c, arm, unit)):
                     self.store(unit, shard, lines)
                     stored += 1
@@ -317,7 +154,7 @@ class Builder:
             for row in range(p.rows):
                 draw = request * p.rows + row
                 outcome = (p.on if arm == "on" else p.off)(c, draw)
-                n = p.proposals(c) if arm == "on" and p.rule == "channel-S" else 0
+                n = p.proposals(c) if arm == "on" and p.rule != "event-gap" else 0
                 counters = {"proposals": n, "verifications": min(n, 1), "accepted": min(n, 2)}
                 record = {
                     "seal": self.digest, "unit": unit, "shard": request // p.shard_requests, "attempt": 1,
@@ -334,21 +171,34 @@ class Builder:
         for at in range(0, len(lines), size):
             yield lines[at : at + size]
 
-    def store(self, unit: str, shard: int, records: list[Json]) -> None:
+    def leaves(self, c: str, arm: str, unit: str) -> list[Json]:
+        """The leaf lines of a unit of the exact stage."""
+        tree = self.plan.trees(c, arm)
+        said = {"seal": self.digest, "unit": unit, "shard": 0, "attempt": 1}
+        lines = [said | {"leaf": i} | leaf for i, leaf in enumerate(tree["leaves"])]
+        lines = [self.plan.edit("leaf", line) for line in lines]
+        self.walked[unit] = {"leaves": lines, "meta": self.plan.edit("tree", tree["meta"] | {"unit": unit})}
+        self.walked[unit]["meta"].pop("unit", None)
+        return lines
+
+    def store(self, unit: str, shard: int, records: list[Json], tree: Json | None = None) -> None:
         lines = self.plan.edit("lines", b"".join(map(machine, records)))
         packed = self.plan.edit("packed", pack(lines))
         stem = f"records/{unit}/{shard:05d}"
         p = self.plan
-        planned = len(records) // p.rows
+        rows = p.rows if tree is None else 1
+        planned = len(records) // p.rows if tree is None else 4
         first = next(int(b["first"]) for b in self.files["seeds.json"]["blocks"] if b["unit"] == unit)
         meta = {
             "schema": "prereg/shard-meta/v1", "study": p.study, "seal": self.digest, "unit": unit,
             "shard": shard, "attempt": 1, "first_seed": str(first + shard * p.shard_requests),
             "requests": planned,
-            "rows": p.rows, "draws": len(records), "records_sha256": sha(packed), "records_size": len(packed),
+            "rows": rows, "draws": len(records), "records_sha256": sha(packed), "records_size": len(packed),
             "lines_sha256": sha(lines), "lines_size": len(lines), "environment": "e" * 64, "network": "cut",
             "started": self.now(), "ended": self.now(),
         }  # fmt: skip
+        if tree is not None:
+            meta["tree"] = tree
         self.write(f"{stem}.jsonl.gz", packed)
         data = self.write(f"{stem}.meta.json", machine(p.edit("meta", meta)))
         body = {
@@ -379,26 +229,40 @@ class Builder:
         self.commit("audit")
 
     def decision(self, c: str) -> Json:
-        units = [f"{self.stage}.{c}.{arm}" for arm in self.arms]
+        units = [f"{MAIN}.{c}.{arm}" for arm in ARMS]
         off, on = (self.drawn.get(unit) for unit in units)
         sums: list[int | None] = [*self.counted.get(units[1], [None, None, None])]
         return slow_decision(self.plan, c, off, on, sums)
 
+    def exact(self) -> Json:
+        """Section 14 the slow way."""
+        p, rows, tests = self.plan, [], []
+        for c in p.exact:
+            trees = {arm: self.walked.get(f"{WALK}.{c}.{arm}") for arm in ARMS}
+            rows.append(slow_exact(c, trees, p.tolerance, p.law, p.events))
+            if c in p.tested and p.premise_alpha is not None:
+                level = p.premise_alpha / (len(p.tested) * 4 * len(p.events))
+                draws = {arm: self.drawn.get(f"{MAIN}.{c}.{arm}") for arm in ARMS}
+                tests.append(slow_premise(c, rows[-1]["verdict"], trees, draws, level, p.events))
+        premise = {"alpha": p.premise_alpha, "m": len(tests), "configurations": tests}
+        said: Json = {"tolerance": p.tolerance, "configurations": rows}
+        return said | {"premise": None if p.premise_alpha is None else premise}
+
     def decisions(self) -> Json:
-        """Section 10 to 12 the slow way: over draws one by one, with scipy's quantiles."""
-        rows = [self.decision(c) for c in self.plan.configurations]
-        verdicts = {row["id"]: row["verdict"] for row in rows}
+        """Section 10 to 12 and 14 the slow way: over draws and leaves one by one."""
+        p = self.plan
+        rows = [self.decision(c) for c in p.drawn]
+        extra = {"exact": self.exact()} if p.exact else {}
+        verdicts = {"draws": {row["id"]: row["verdict"] for row in rows}}
+        verdicts["exact"] = (
+            {row["id"]: row["verdict"] for row in extra["exact"]["configurations"]} if extra else {}
+        )
         statuses = []
         for prediction in self.files["predictions.json"]["predictions"]:
-            statuses.append({"id": prediction["id"], "status": slow_status(prediction["claim"], verdicts)})
-        return {
-            "schema": "prereg/decisions/v1", "study": self.plan.study, "seal": self.digest, "rules": 1,
+            claim = prediction["claim"]
+            status = slow_status(claim, verdicts[claim.get("channel", "draws")])
+            statuses.append({"id": prediction["id"], "status": status})
+        return extra | {
+            "schema": "prereg/decisions/v1", "study": p.study, "seal": self.digest, "rules": 1,
             "alpha": 0.05, "m": len(rows), "configurations": rows, "predictions": statuses,
         }  # fmt: skip
-
-
-def pack(lines: bytes, level: int = 6, mtime: int = 0) -> bytes:
-    buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=level, mtime=mtime) as member:
-        member.write(lines)
-    return buffer.getvalue()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits_fixture import ROOT, Plan, make_key, run
+from audits_plan import Plan
+from audits_tools import ROOT, make_key, run
 
 from audits.jsonc import parse
 from audits.report import Outcome, report_bytes

@@ -72,7 +72,7 @@ def slow_decision(
     """One configuration of a plan, from the outcomes of its two arms (None for a lost one)."""
     events = p.events
     count = 4 * len(events)
-    level = 0.05 / (len(p.configurations) * count)
+    level = 0.05 / (len(p.drawn) * count)
     row: Json = {"id": c, "rule": p.rule, "B": count, "level": level}
     row["draws"] = {"off": off and len(off), "on": on and len(on)}
     row["crashes"] = {k: v and sum("crash" in o for o in v) for k, v in (("off", off), ("on", on))}

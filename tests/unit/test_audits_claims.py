@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import Builder, Plan
+from audits_fixture import Builder
 from audits_kit import change, drop, failed, look, make_keys, put
+from audits_plan import Plan
 
 Json = dict[str, Any]
 

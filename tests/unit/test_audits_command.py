@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import ROOT, Builder, Plan, make_key
+from audits_fixture import Builder
+from audits_plan import Plan
 from audits_slow import canon
+from audits_tools import ROOT, make_key
 
 from audits import cli
 from audits.__main__ import Refusal

@@ -11,9 +11,9 @@ from audits.compare import compare, differences
 from audits.decide import Derived, decide
 from audits.interval import lower, upper
 from audits.jsonc import canonical
-from audits.plan import Study
 from audits.predict import status
 from audits.records import Records, Tally
+from audits.study import Study
 
 Json = dict[str, Any]
 GOOD, ALSO, LONG = ({"tokens": t, "finish": None} for t in ([1], [2], [1, 1, 1]))
@@ -32,6 +32,7 @@ def _study(rule: str = "channel-S", law: list[Json] | None = LAW, threshold: flo
         id="s",
         protocol={
             "configurations": [configuration, {"id": "d"}],
+            "stages": [{"id": "s", "configurations": ["c", "d"]}],
             "alpha": 0.05,
             "decision": {
                 "rule": rule,
@@ -45,7 +46,6 @@ def _study(rule: str = "channel-S", law: list[Json] | None = LAW, threshold: flo
         predictions=[],
         off="off",
         on="on",
-        stage="s",
     )
 
 

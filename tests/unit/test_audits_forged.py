@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import Builder, Plan, pack
+from audits_fixture import Builder
 from audits_kit import change, drop, failed, look, make_keys, put
+from audits_plan import Plan
+from audits_tools import pack
 
 Json = dict[str, Any]
 
@@ -60,7 +62,7 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
         change("protocol.json", put("configurations", 1, "id", to="control")), 5, "protocol.json",
     ),
     "a configuration in no stage": (
-        change("protocol.json", put("stages", 0, "configurations", to=["control"])), 5, "/stages/0",
+        change("protocol.json", put("stages", 0, "configurations", to=["control"])), 5, "/configurations/1",
     ),
     "draws that rows do not divide": (
         change("protocol.json", put("sampling", "on", "draws", to=41)), 5, "/sampling/on/draws",

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import Builder, Plan, machine, run, sign
+from audits_fixture import Builder
 from audits_kit import Copy, commit, failed, look, make_keys
+from audits_plan import Plan
+from audits_tools import machine, run, sign
 
 LEDGER = "ledger.jsonl"
 HEAD = "ledger.head.json"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audits_fixture import Builder, Plan, run
+from audits_fixture import Builder
 from audits_kit import Copy, commit, failed, look, make_keys
+from audits_plan import Plan
+from audits_tools import run
 
 from audits.fault import Fault
 from audits.repo import Repository

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from audits_fixture import pack
+from audits_tools import pack
 
 from audits.fault import Fault
 from audits.load import Folder, inflate

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from audits_fixture import pack
+from audits_tools import pack
 
 from audits.fault import Found
-from audits.plan import Study
 from audits.records import Records, Tally
 from audits.seeds import LOW, Interval, check_seeds, find_others, low_pieces, overlap, runs
+from audits.study import Study
 
 TOP = 2**64
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from audits_fixture import ROOT, fingerprint, make_key, public, run, sign
+from audits_tools import ROOT, fingerprint, make_key, public, run, sign
 
 from audits.fault import Fault
 from audits.jsonc import parse as parse_json

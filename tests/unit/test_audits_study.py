@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from audits_fixture import Builder, Plan, pack, public, run, sign
+from audits_fixture import Builder
 from audits_kit import Copy, failed, look, make_keys, on_bytes
+from audits_plan import Plan
+from audits_tools import pack, public, run, sign
 
 from audits.report import EXIT
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from audits_fixture import Builder, Plan
+from audits_fixture import Builder
 from audits_kit import failed, look, make_keys
+from audits_plan import Plan
 from audits_slow import CRASH, A, B, C, D
 
 
