@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prereg.codec.canonical import Json, digest, dump_file, loads, loads_machine, value_digest
+from prereg.collect.installer import alone, command, pip_for, run
 from prereg.collect.progress import Progress
-from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
+from prereg.collect.wheels import (
+    Source,
+    check_sources,
+    compiled_wheel,
+    split_lock,
+    this_machine,
+    wheel_place,
+)
+from prereg.errors import EngineFailed, UsageError, WrongState
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import harness_root
 
 MARKER = "built.json"
 _ROLES = {"off": "reference", "on": "test"}
-_TAIL = 25
-_TOLD = ("Collecting ", "Downloading ", "Installing ", "Successfully ")
-"""Beginnings of the installer's lines that show how far it is; the rest is shown only when it fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class Build:
     """requirements.lock."""
     data: bytes = b""
     """data.lock: packages of which only the files are wanted, so that what they require is not installed."""
+    compiled: tuple[Source, ...] = ()
+    """Packages of the lock that come as source alone."""
 
     @property
     def lock_digest(self) -> str:
@@ -55,6 +60,8 @@ class Build:
         }
         if self.data:
             parts["data"] = digest(self.data)
+        if self.compiled:
+            parts["compiled"] = [{"package": s.package, "cmake": list(s.cmake)} for s in self.compiled]
         return value_digest(parts)
 
 
@@ -85,6 +92,10 @@ def parse_build(name: str, spec: bytes, lock: bytes, *, where: str, data: bytes 
             unhashed=tuple(str(r) for r in value["unhashed"]),
             lock=lock,
             data=data,
+            compiled=tuple(
+                Source(package=str(s["package"]), cmake=tuple(str(a) for a in s["cmake"]))
+                for s in value.get("compiled", [])
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"is not the description of a build: {error!r}", where=where) from None
@@ -93,6 +104,7 @@ def parse_build(name: str, spec: bytes, lock: bytes, *, where: str, data: bytes 
     for i, requirement in enumerate(build.unhashed):
         if "==" not in requirement:
             raise UsageError(f"{requirement!r} is not pinned with ==", where=f"{where}#/unhashed/{i}")
+    check_sources(build.compiled, build.lock, where=where)
     return build
 
 
@@ -179,7 +191,7 @@ def environment_of(build: Build | str) -> Path:
         raise WrongState(
             f"the build {build.name} is not built",
             where=str(environment_folder(build)),
-            next_step=_command(build),
+            next_step=command(build.name),
         )
     return environment_folder(build)
 
@@ -198,47 +210,57 @@ def build_environment(name: str | Build, progress: Progress) -> Path:
     build = load_build(name) if isinstance(name, str) else name
     folder = environment_folder(build)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_name(folder.name + ".lock"), build, progress):
+    with alone(folder.with_name(folder.name + ".lock"), build.name, progress):
         if built(build) is not None:
             return folder
         if folder.exists():
             shutil.rmtree(folder)
-        base = _base_python(build)
+        base, version = _base_python(build)
         progress.note(f"{build.name}: making the environment {folder}")
-        _run([base, "-m", "venv", "--without-pip", str(folder)], build, progress)
-        _install(build, base, folder, progress)
+        run([base, "-m", "venv", "--without-pip", str(folder)], build.name, progress)
+        _install(build, base, version, folder, progress)
         _finish(build, folder, progress)
     return folder
 
 
-def _install(build: Build, base: str, folder: Path, progress: Progress) -> None:
+def _install(build: Build, base: str, version: str, folder: Path, progress: Progress) -> None:
     wanted = [line for line in build.lock.decode("utf-8", "replace").splitlines() if line.strip()]
     if not (build.unhashed or build.data or any(not line.lstrip().startswith("#") for line in wanted)):
         return
     pip = [
-        *_pip(base, build),
+        *pip_for(base, build.name),
         "--python",
         str(interpreter(folder)),
         "--disable-pip-version-check",
         "--no-input",
     ]
-    if wanted:
+    rest, pinned = split_lock(build.lock, [source.package for source in build.compiled])
+    wheels: list[str] = []
+    for source in build.compiled:
+        entry = pinned[source.package]
+        place = wheel_place(cache_folder() / "wheels", source, entry, this_machine(version))
+        wheel = compiled_wheel(source, entry, place, pip=pip, name=build.name, progress=progress)
+        wheels.append(str(wheel))
+    if rest.strip():
         lock = folder / "requirements.lock"
-        write_whole(lock, build.lock)
+        write_whole(lock, rest)
         progress.note(f"{build.name}: installing what the lock lists")
-        _run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(lock)], build, progress)
+        run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(lock)], build.name, progress)
+    if wheels:
+        progress.note(f"{build.name}: installing what was compiled")
+        run([*pip, "install", "--no-index", "--no-deps", *wheels], build.name, progress)
     if build.unhashed:
         progress.note(f"{build.name}: installing {', '.join(build.unhashed)}")
         # With dependencies: a CPU build finds all of them in the lock; another build of the same version may
         # bring libraries of its own, and the fingerprint binds whatever was installed.
-        _run([*pip, "install", *build.unhashed], build, progress)
-    _run([*pip, "check"], build, progress)
+        run([*pip, "install", *build.unhashed], build.name, progress)
+    run([*pip, "check"], build.name, progress)
     if build.data:
         data = folder / "data.lock"
         write_whole(data, build.data)
         progress.note(f"{build.name}: installing the files that data.lock lists")
         # After the check: what these packages require is not there, and not wanted.
-        _run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(data)], build, progress)
+        run([*pip, "install", "--require-hashes", "--no-deps", "-r", str(data)], build.name, progress)
 
 
 def _finish(build: Build, folder: Path, progress: Progress) -> None:
@@ -258,19 +280,8 @@ def _finish(build: Build, folder: Path, progress: Progress) -> None:
     progress.note(f"{build.name}: built, fingerprint {taken.digest}")
 
 
-@contextlib.contextmanager
-def _alone(path: Path, build: Build, progress: Progress) -> Iterator[None]:
-    with path.open("ab") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.note(f"{build.name}: another build of it is running; waiting")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-
-
-def _base_python(build: Build) -> str:
-    """The interpreter to build with: PREREG_PYTHON, else the one under ours; its version must fit."""
+def _base_python(build: Build) -> tuple[str, str]:
+    """The interpreter to build with, and its version: PREREG_PYTHON, else the one under ours; it must fit."""
     base = os.environ.get("PREREG_PYTHON") or getattr(sys, "_base_executable", "") or sys.executable
     code = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"
     try:
@@ -283,61 +294,12 @@ def _base_python(build: Build) -> str:
     if _minor(version) < _minor(build.python):
         raise EngineFailed(
             f"{build.name} needs Python {build.python} or newer; {base} is {version or 'no Python'}",
-            next_step=f"PREREG_PYTHON=/path/to/python{build.python} {_command(build)}",
+            next_step=f"PREREG_PYTHON=/path/to/python{build.python} {command(build.name)}",
         )
-    return base
+    return base, version
 
 
 def _minor(version: str) -> tuple[int, ...]:
     """`3.11` as (3, 11); (0,) for what is no version."""
     parts = version.split(".")
     return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (0,)
-
-
-def _pip(base: str, build: Build) -> Sequence[str]:
-    """A pip that installs into another environment, so that no pip becomes part of it."""
-    for python in (base, sys.executable):
-        done = subprocess.run(
-            [python, "-m", "pip", "--python", python, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        if done.returncode == 0:
-            return (python, "-m", "pip")
-    import ensurepip
-
-    bundled = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
-    if not bundled:
-        raise EngineFailed(f"no pip to install the build {build.name} with", next_step=f"{base} -m ensurepip")
-    return (base, str(bundled[-1] / "pip"))
-
-
-def _run(argv: Sequence[str], build: Build, progress: Progress) -> None:
-    """Run an installer step, passing its lines on. Raises EngineFailed with the last of them."""
-    tail: deque[str] = deque(maxlen=_TAIL)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    try:
-        with subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-        ) as process:
-            assert process.stdout is not None
-            for raw in process.stdout:
-                line = raw.decode("utf-8", "replace").rstrip()
-                if line:
-                    tail.append(line)
-                    if line.startswith(_TOLD):
-                        progress.note(f"  {line[:110]}")
-    except OSError as error:
-        raise _failed(build, str(error), tail) from None
-    if process.returncode != 0:
-        raise _failed(build, f"{Path(argv[0]).name} ended with status {process.returncode}", tail)
-
-
-def _failed(build: Build, what: str, tail: deque[str]) -> PreregError:
-    shown = "".join(f"\n  {line}" for line in tail)
-    return EngineFailed(f"the build {build.name} failed: {what}{shown}", next_step=_command(build))
-
-
-def _command(build: Build) -> str:
-    return f"prereg build {build.name}"
