@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prereg.errors import UsageError
+from prereg.errors import PreregError, UsageError
 
 if TYPE_CHECKING:
     from prereg.collect.choices import Walked
@@ -101,29 +101,39 @@ def assert_no_departure(
         raise UsageError(f"{tolerance} is no tolerance: between 0 and 1", next_step="1e-5")
     if (processor is None and arguments) or (stopping is None and stopping_arguments):
         raise UsageError("there are arguments and no class to make with them", next_step="processor=…")
-    given = Given(
-        build=build,
-        engine=engine,
-        features=features or {},
-        processors=[] if processor is None else [entry(processor, arguments, "processor")],
-        stopping=[] if stopping is None else [entry(stopping, stopping_arguments, "stopping")],
-        drafter=drafter,
-        model=model,
-        prompt=prompt,
-        horizon=horizon,
-    )
-    finding = _find(case_of(given), tolerance, seconds)
+    try:
+        given = Given(
+            build=build,
+            engine=engine,
+            features=features or {},
+            processors=[] if processor is None else [entry(processor, arguments, "processor")],
+            stopping=[] if stopping is None else [entry(stopping, stopping_arguments, "stopping")],
+            drafter=drafter,
+            model=model,
+            prompt=prompt,
+            horizon=horizon,
+        )
+        finding = _find(case_of(given), tolerance, seconds)
+    except PreregError as error:
+        raise _in_words(error) from None
     fine = ["EQUAL_WITHIN_TOLERANCE", *(["INCONCLUSIVE"] if allow_inconclusive else [])]
     if finding.verdict not in fine:
         raise Departure(message(finding), finding)
     return finding
 
 
+def _in_words(error: PreregError) -> PreregError:
+    """The same error with its remedy in its text, which is all that a test's report shows."""
+    what = error.what if error.next_step is None else f"{error.what} (next: {error.next_step})"
+    # The option of a command that was not given here.
+    where = None if error.where == "--set" else error.where
+    return type(error)(what, where=where, next_step=error.next_step)
+
+
 def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
     from prereg.analyse.exact import decide_exactly
     from prereg.draft.rules import documented_rules
 
-    __tracebackhide__ = True
     walked = _walk(case, seconds)
     configuration = case.configuration
     result = decide_exactly(
@@ -148,17 +158,12 @@ def _walk(case: Case, seconds: float | None) -> Walked:
     from prereg.analyse.exact import departing_paths
     from prereg.collect.choices import Walk, walk_arms
 
-    __tracebackhide__ = True
-    try:
-        return walk_arms(
-            Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds),
-            case.where,
-            advance=lambda arm, leaves: None,
-            failing=lambda off, on: departing_paths(off, on)[:EXPLAINED],
-        )
-    except UsageError as refused:
-        # It names the option of a command that was not given here.
-        raise UsageError(refused.what, next_step=refused.next_step) from None
+    return walk_arms(
+        Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds),
+        case.where,
+        advance=lambda arm, leaves: None,
+        failing=lambda off, on: departing_paths(off, on)[:EXPLAINED],
+    )
 
 
 def _events(off: Tree, horizon: int) -> tuple[Event, ...]:

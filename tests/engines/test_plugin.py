@@ -1,0 +1,198 @@
+"""The pytest plugin on the real engine, as a user's suite meets it: three lines and a class."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from prereg.collect.runtime import cache_folder
+from prereg.errors import UsageError, WrongState
+from prereg.testing import Departure, assert_no_departure
+from tests.engines.hf_environment import hf_python
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.engines
+
+PROCESSORS = """
+import torch
+
+
+class Honours:
+    '''What it does follows from the prefix alone, though it keeps what it has seen.'''
+
+    def __init__(self, bias):
+        self.bias = bias
+        self.seen = []
+
+    def __call__(self, input_ids, scores):
+        self.seen.append(input_ids.shape[1])
+        scores = scores.clone()
+        scores[:, 1] += self.bias * (input_ids[:, -1] % 2)
+        return scores
+
+
+class Counts:
+    '''What it does depends on how often it was called.'''
+
+    def __init__(self, bias):
+        self.bias = bias
+        self.calls = 0
+
+    def __call__(self, input_ids, scores):
+        self.calls += 1
+        scores = scores.clone()
+        scores[:, 1] += self.bias * (self.calls % 3)
+        return scores
+
+
+class Remembers:
+    '''It counts on its class, which no request has for itself.'''
+
+    calls = 0
+
+    def __call__(self, input_ids, scores):
+        Remembers.calls += 1
+        return scores
+
+
+class Breaks:
+    '''It raises at every call.'''
+
+    def __call__(self, input_ids, scores):
+        raise KeyError("no such token")
+
+
+class OneToken:
+    '''All mass on the end token: there is nothing to propose.'''
+
+    def __call__(self, input_ids, scores):
+        scores = torch.full_like(scores, -float("inf"))
+        scores[:, 6] = 0.0
+        return scores
+
+
+class StopsAt:
+    '''A stopping criterion.'''
+
+    def __init__(self, token):
+        self.token = token
+
+    def __call__(self, input_ids, scores, **kwargs):
+        return input_ids[:, -1] == self.token
+"""
+
+
+@pytest.fixture
+def processors(tmp_path: Path) -> str:
+    file = tmp_path / "processors.py"
+    file.write_text(PROCESSORS)
+    return str(file)
+
+
+def test_a_users_suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both kinds of class in one suite: the one passes, the other fails with its path, at the test's line."""
+    monkeypatch.setenv("PREREG_CACHE", str(cache_folder()))  # pytester moves the home folder
+    # This environment has no engine to import, so the classes must not need one to be imported either.
+    source = PROCESSORS.replace("import torch\n", "")
+    pytester.makepyfile(mine=source)
+    pytester.makepyfile(
+        """
+        from mine import Counts, Honours
+
+        def test_honours(no_departure):
+            found = no_departure(processor=Honours, arguments={"bias": 2.0})
+            assert found.tv < 1e-6 and found.exact.proposals > 0
+            assert len(found.on) == len(found.off) == 259
+
+        def test_counts(no_departure):
+            no_departure(processor=Counts, arguments={"bias": 2.0})
+        """
+    )
+    done = pytester.runpytest_subprocess("--prereg-build", "hf-5.17.0")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.re_match_lines_random(
+        [
+            r".*no_departure\(processor=Counts, arguments=\{'bias': 2.0\}\).*|>.*processor=Counts.*",
+            r"E .*DEPARTS: total variation at least .*",
+            r"E .*hf \(hf-5.17.0\), prompt-lookup, Counts\(bias=2.0\)",
+            r"E .*total variation +0\.\d+",
+            r"E .*largest event .*",
+            r"E .*after the prefix .*",
+            r"E .*the processor saw +a b c d a b c d a b.*",
+            r"E .*it should have seen +a b c d a b c d a b.*",
+            r"E .*its calls were .*; .*",
+            r"E .*sequentially .*",
+        ]
+    )
+    assert "assertion.py" not in done.stdout.str(), "the test's line is the one to show"
+
+
+def test_state_that_outlives_a_request_is_void(processors: str) -> None:
+    with pytest.raises(Departure, match="VOID") as caught:
+        assert_no_departure(processor=f"{processors}:Remembers", build="hf-5.17.0")
+    assert caught.value.finding.verdict == "VOID"
+    assert "state digest" in str(caught.value) and "outlives a request" in str(caught.value)
+
+
+def test_nothing_proposed_fails_unless_allowed(processors: str) -> None:
+    with pytest.raises(Departure, match="INCONCLUSIVE") as caught:
+        assert_no_departure(processor=f"{processors}:OneToken", build="hf-5.17.0")
+    assert "Nothing proposed proves nothing" in str(caught.value)
+    found = assert_no_departure(
+        processor=f"{processors}:OneToken", build="hf-5.17.0", allow_inconclusive=True
+    )
+    assert found.verdict == "INCONCLUSIVE"
+
+
+def test_a_stopping_criterion_is_asked_once_a_block(processors: str) -> None:
+    """The engine asks after a block, so a token that should end the request is followed by others."""
+    with pytest.raises(Departure, match="DEPARTS") as caught:
+        assert_no_departure(
+            stopping=f"{processors}:StopsAt", stopping_arguments={"token": 2}, build="hf-5.17.0"
+        )
+    path = caught.value.finding.path
+    assert path is not None and path["what"] == "stop" and path["criteria"][-1] == "StopsAt"
+    # It never saw what it should have stopped.
+    saw = [call["saw"] for call in path["calls"] if call["processor"] == "StopsAt"]
+    assert path["should_have_seen"] not in saw
+    assert "went on past a stop" in str(caught.value)
+
+
+def test_a_processor_that_raises_is_no_equality(processors: str) -> None:
+    with pytest.raises((UsageError, Departure), match=r"KeyError|crash") as caught:
+        assert_no_departure(processor=f"{processors}:Breaks", build="hf-5.17.0")
+    assert "--set" not in str(caught.value)
+
+
+def test_the_environment_that_runs_the_tests_is_used(
+    processors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`build=None`, from an interpreter that has the engine."""
+    monkeypatch.setattr(sys, "executable", hf_python())
+    found = assert_no_departure(
+        processor=f"{processors}:Honours", arguments={"bias": 1.0}, engine="hf", horizon=2
+    )
+    assert found.verdict == "EQUAL_WITHIN_TOLERANCE"
+    assert found.configuration["build"] == "own"
+
+
+def test_a_draft_model_gives_the_processor_its_due(processors: str) -> None:
+    said = {"build": "hf-5.17.0", "drafter": "assistant", "features": {"top_k": 2}, "horizon": 2}
+    found = assert_no_departure(processor=f"{processors}:Honours", arguments={"bias": 1.0}, **said)
+    assert found.exact.accepted > 0
+    with pytest.raises(Departure, match="DEPARTS"):
+        assert_no_departure(processor=f"{processors}:Counts", arguments={"bias": 1.0}, **said)
+
+
+def test_a_build_that_is_not_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREREG_CACHE", str(tmp_path))
+    with pytest.raises(WrongState, match=r"the build hf-5.17.0 is not built .next: prereg build hf-5.17.0"):
+        assert_no_departure(build="hf-5.17.0")
+
+
+def test_a_file_that_the_engine_cannot_load_says_why(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import hypothesis\nclass Mine: ...\n")
+    with pytest.raises(UsageError, match=r"mine\.py cannot be loaded in the engine's environment: ModuleNot"):
+        assert_no_departure(processor=f"{tmp_path / 'mine.py'}:Mine", build="hf-5.17.0")
