@@ -154,7 +154,7 @@ class HfAdapter:
             ends=loaded.ends,
             features=features,
             drafter=drafter,
-            own=hf_features.own_classes(features),
+            own=hf_features.own_classes(features, loaded.tokenizer, loaded.size, loaded.ends),
             assistant=None if drafter is None else hf_model.assistant(drafter),
         )
         opened.config(False, 1)

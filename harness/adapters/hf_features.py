@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from transformers import (
     GenerationConfig,
@@ -63,11 +63,24 @@ PROCESSORS, STOPPING = "processors", "stopping"
 """Features that are lists of a user's own classes: arguments of `generate()`, not settings."""
 
 
+class Fresh(Protocol):
+    """What a processor of a configuration is made from: a user's class, or a builtin that is no setting."""
+
+    @property
+    def kind(self) -> type[Any]:
+        """The processor's class."""
+        ...
+
+    def fresh(self) -> Any:
+        """A new instance, for one request."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """A user's own classes in a configuration."""
+    """A user's own classes in a configuration, and builtins that the engine takes in the same way."""
 
-    processors: tuple[Custom, ...]
+    processors: tuple[Fresh, ...]
     stopping: tuple[Custom, ...]
 
     def arguments(self) -> dict[str, Any]:
@@ -80,12 +93,34 @@ class Own:
         return given
 
 
-def own_classes(features: Mapping[str, Any]) -> Own:
-    """Load a user's own classes; `JobError` says which cannot be."""
-    return Own(
-        processors=load_all(features.get(PROCESSORS, []), f"features.{PROCESSORS}"),
-        stopping=load_all(features.get(STOPPING, []), f"features.{STOPPING}"),
-    )
+def own_classes(features: Mapping[str, Any], tokenizer: Any, size: int, ends: Sequence[int]) -> Own:
+    """Load a user's own classes and builtins, for that vocabulary; `JobError` says which cannot be."""
+    given = features.get(PROCESSORS, [])
+    if not isinstance(given, list) or not any(
+        isinstance(entry, dict) and "builtin" in entry for entry in given
+    ):
+        processors: tuple[Fresh, ...] = load_all(given, f"features.{PROCESSORS}")
+    else:
+        processors = tuple(
+            _processor(entry, f"features.{PROCESSORS}[{at}]", tokenizer, size, ends)
+            for at, entry in enumerate(given)
+        )
+    return Own(processors=processors, stopping=load_all(features.get(STOPPING, []), f"features.{STOPPING}"))
+
+
+def _processor(entry: Any, where: str, tokenizer: Any, size: int, ends: Sequence[int]) -> Fresh:
+    if not isinstance(entry, dict) or "builtin" not in entry:
+        (loaded,) = load_all([entry], where)
+        return loaded
+    if entry["builtin"] != "xgrammar":
+        raise JobError(BAD_REQUEST, f"{where} is not a builtin; there is: xgrammar")
+    try:
+        from harness.adapters.hf_xgrammar import grammar
+    except ImportError as error:
+        raise JobError(
+            UNSUPPORTED, f"{where}: this build has no xgrammar ({error}): take hf-5.17.0-xgrammar-0.2.8"
+        ) from error
+    return grammar(entry, where, tokenizer, size, ends)
 
 
 WATERMARKS: Mapping[str, Any] = {"synthid": SynthIDTextWatermarkingConfig, "greenlist": WatermarkingConfig}

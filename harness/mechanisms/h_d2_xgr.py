@@ -15,5 +15,5 @@ HYPOTHESIS = Hypothesis(
         "lookup's calls and those on rejected tokens advance the matcher past tokens that are not committed, "
         "so that later calls mask by another state, or fail."
     ),
-    leaves=partial(about, processor="LogitsProcessor"),
+    leaves=partial(about, processor="XgrammarLogitsProcessor"),
 )
