@@ -144,7 +144,11 @@ def undisturbed(program: Seeded, seeds: Iterable[int] = range(SEEDS)) -> dict[st
     }
 
 
-def against(leaves: Sequence[Leaf], reference: Iterable[tuple[Mapping[str, Any], float]]) -> dict[str, Any]:
+def against(
+    leaves: Sequence[Leaf],
+    reference: Iterable[tuple[Mapping[str, Any], float]],
+    tolerance: float = ORACLE_TOLERANCE,
+) -> dict[str, Any]:
     """The enumerated law beside the oracle's, outcome by outcome."""
     ours = law(leaves).p
     theirs = {canonical(dict(outcome)): p for outcome, p in reference}
@@ -154,7 +158,7 @@ def against(leaves: Sequence[Leaf], reference: Iterable[tuple[Mapping[str, Any],
     return {
         "outcomes": len(theirs),
         "largest": largest,
-        "ok": bool(theirs) and largest <= ORACLE_TOLERANCE,
+        "ok": bool(theirs) and largest <= tolerance,
     }
 
 

@@ -54,6 +54,9 @@ class Request:
     """Leaves looked at again by each check; fewer where a run is dear. 0 checks nothing: the leaves of a part
     are checked when the whole is put together (`admitted`)."""
 
+    oracle_tolerance: float = admission.ORACLE_TOLERANCE
+    """A deep network's cached and uncached rows differ by more than those of a tiny one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
@@ -223,7 +226,7 @@ def _oracle(
         kernel = adapter.kernel()
     except JobError:
         return None
-    return admission.against(leaves, enumerate.law(kernel))
+    return admission.against(leaves, enumerate.law(kernel), request.oracle_tolerance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 `choices`: `{"arm", "mode": "full" | "best-first", "budget": {"runs", "seconds", "mass"} (each a number or
 null, or absent), "close_last": bool, "close_floor": number, "prefixes": null | [[...] |
 {"choices", "except", "weight"}, ...], "seeds": [decimal strings], "expand": bool, "first": tokens | null,
-"sample": leaves}`; everything but `arm` may be absent. See `harness.collectors.choices.Request`.
+"sample": leaves, "oracle_tolerance": number}`; everything but `arm` may be absent, and
+`harness.collectors.choices.Request` says what each means.
 Replies, before the `ok`: `{"leaf": {"choices", "kinds", "p", "weight", "outcome", "counters", "digest",
 "closed", "filled"}}` for each leaf, and `{"restart": {"reason"}}`, which makes every leaf before it void.
 `ok`: `{"runs", "unexplored", "frontier": [{"choices", "except", "weight"}], "admission": {...}}`. A frontier
@@ -27,7 +28,7 @@ import numpy as np
 
 from harness.adapters.base import Adapter, Arm
 from harness.choices import explain
-from harness.choices.admission import SAMPLE, SEEDS
+from harness.choices.admission import ORACLE_TOLERANCE, SAMPLE, SEEDS
 from harness.choices.explore import FULL, MODES, Budget
 from harness.choices.tree import Leaf, Subtree
 from harness.choices.window import windowed
@@ -64,6 +65,7 @@ def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tup
         expand=request.get("expand", False) is True,
         first=_first(request.get("first")),
         sample=_count(request.get("sample", SAMPLE), "sample"),
+        oracle_tolerance=_fraction(request.get("oracle_tolerance", ORACLE_TOLERANCE), "oracle_tolerance"),
     )
     for item in collect(adapter, wanted):
         if isinstance(item, Leaf):

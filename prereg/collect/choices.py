@@ -1,26 +1,42 @@
-"""Walking both arms of one configuration through the engine's choices, by workers side by side."""
+"""Walking both arms of one configuration through the engine's choices, by workers side by side.
+
+A walk without a budget is split among the workers (`prereg.collect.split`); a walk with one goes best first,
+an arm a worker, since where it stops depends on what it has seen.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prereg.codec.convert import outcome_from
+from prereg.codec.canonical import Json, value_digest
+from prereg.collect.lanes import Lanes, Opening
+from prereg.collect.leaf import leaf_of as leaf_of
 from prereg.collect.network import isolation
-from prereg.collect.runtime import environment_of, interpreter, load_build
+from prereg.collect.runtime import built, cache_folder, environment_of, interpreter, load_build
+from prereg.collect.split import Plan, walk_split
+from prereg.collect.split_checks import Checks
+from prereg.collect.split_journal import Journal
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
-from prereg.errors import EngineFailed, UsageError
+from prereg.errors import EngineFailed, PreregError, UsageError
+from prereg.model.law import Decoded
 from prereg.model.tree import Tree, TreeLeaf
+from prereg.store.harness import harness_digest
 from prereg.store.layout import harness_root
 
 SILENCE = 600.0
 """Seconds without a leaf after which a worker is given up."""
+
+SPELLED = 200
+"""Outcomes of each arm whose tokens are spelled, the heaviest."""
 
 ARMS: tuple[dict[str, Any], ...] = (
     {"id": "off", "role": "reference", "speculation": False},
@@ -34,13 +50,31 @@ class Walk:
 
     configuration: Mapping[str, Any]
     model: Mapping[str, Any]
-    prompt: Sequence[int]
+    prompt: Sequence[int] | None
+    text: str | None = None
+    """A prompt for the model's own tokenizer, in place of token ids."""
     runs: int | None = None
     """Runs an arm at most; None for no bound."""
     seconds: float | None = None
     """Seconds an arm at most; None for no bound."""
     mass: float | None = None
     """Stop once the unexplored mass is at most this; None to go on to the end."""
+    close_floor: float = 0.0
+    """Paths that weigh less stay unexplored."""
+    first: int | None = None
+    """Only the law of the first so many tokens (`harness.choices.window`)."""
+    checks: Checks = field(default_factory=Checks)
+    processes: int = 2
+    """Workers at most."""
+    journal: Path | None = None
+    """Where finished parts of a walk without a budget are kept."""
+    remember: bool = False
+    """Without a journal of one's own: keep them in the cache until the walk is done."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a budget."""
+        return any(bound is not None for bound in (self.runs, self.seconds, self.mass))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +84,12 @@ class Walked:
     off: Tree
     on: Tree
     explanation: dict[str, Any] | None
+    prompt: Sequence[int] = ()
+    """Its token ids."""
+    ends: Sequence[int] = ()
+    """The model's end tokens, where the engine's adapter tells."""
+    texts: Mapping[int, str] | None = None
+    """What some tokens read as: those of the prompt, of the heaviest outcomes and of the explanation."""
 
 
 def walk_arms(
@@ -59,20 +99,32 @@ def walk_arms(
     advance: Callable[[str, int], None],
     failing: Callable[[Tree, Tree], Sequence[tuple[int, ...]]],
 ) -> Walked:
-    """Walk the off and the on arm at once, each in a worker of its own; then explain a failing path.
+    """Walk the off and the on arm at once; then explain a failing path.
 
     `advance(arm, leaves)` is told of progress from worker threads. `failing` picks the paths of the on arm to
     explain, most telling first. A path in place of a build's name is the interpreter of any environment that
     has the engine. Raises EngineFailed if a worker fails, UsageError if the engine's adapter refuses the
     configuration, WrongState if the build is not made.
     """
-    python = build if isinstance(build, Path) else interpreter(environment_of(load_build(build)))
     guard = threading.Lock()
 
     def told(arm: str, leaves: int) -> None:
         with guard:
             advance(arm, leaves)
 
+    count = max(1, walk.processes)
+    with opened_lanes(walk, build, min(2, count) if walk.bounded else count) as (lanes, prompt):
+        off, on = _bounded(walk, lanes, told) if walk.bounded else _whole(walk, build, lanes, told)
+        paths = failing(off, on)
+        explanation = _explain(walk, lanes.workers[-1], on, paths) if paths else None
+        return _spelled(lanes.workers[-1], off, on, explanation, prompt)
+
+
+@contextmanager
+def opened_lanes(walk: Walk, build: str | Path, count: int) -> Iterator[tuple[Lanes, list[int]]]:
+    """Workers with the configuration of `walk` open, and the prompt's ids. Raises as `walk_arms` does."""
+    python = build if isinstance(build, Path) else interpreter(environment_of(load_build(build)))
+    opening = Opening(configuration=walk.configuration, model=walk.model, prompt=walk.prompt, text=walk.text)
     with tempfile.TemporaryDirectory(prefix="prereg-probe-") as scratch:
 
         def launch(name: str) -> Launch:
@@ -81,30 +133,78 @@ def walk_arms(
             )
 
         try:
-            with ThreadPoolExecutor(max_workers=2) as pool:
-                off, on = pool.map(lambda arm: _walk_arm(walk, arm, launch(arm["id"]), told), ARMS)
-            paths = failing(off, on)
-            explanation = _explain(walk, launch("why"), on, paths) if paths else None
+            with Lanes(launch, count) as lanes:
+                yield lanes, lanes.open(opening) or []
         except WorkerRefused as refused:
-            raise UsageError(f"the engine's adapter refuses: {refused}", where="--set") from None
+            raise _refused(refused) from None
         except (WorkerLost, OSError) as error:
             next_step = None if isinstance(build, Path) else f"prereg build {build}"
             raise EngineFailed(f"the probe failed: {error}", next_step=next_step) from None
-    return Walked(off=off, on=on, explanation=explanation)
 
 
-def _open(worker: Worker, walk: Walk) -> None:
-    worker.call(
-        "open",
-        configuration=dict(walk.configuration),
-        model=dict(walk.model),
-        prompt=list(walk.prompt),
-        cwd=None,
-    )
+def _refused(refused: WorkerRefused) -> PreregError:
+    """The engine side's refusal, with the option that it is about."""
+    if refused.code == "engine":
+        return EngineFailed(f"the engine failed: {refused.message}")
+    about = {"model": "--model", "the text": "--prompt", "the prompt": "--prompt", "prompt": "--prompt"}
+    where = next((option for start, option in about.items() if refused.message.startswith(start)), "--set")
+    return UsageError(f"the engine's adapter refuses: {refused}", where=where)
+
+
+def _bounded(walk: Walk, lanes: Lanes, advance: Callable[[str, int], None]) -> tuple[Tree, Tree]:
+    """Both arms best first: side by side if there are two workers, else one after the other."""
+    if len(lanes.workers) == 1:
+        off, on = (_walk_arm(walk, arm, lanes.workers[0], advance) for arm in ARMS)
+        return off, on
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        futures = [
+            pool.submit(_walk_arm, walk, arm, worker, advance)
+            for arm, worker in zip(ARMS, lanes.workers, strict=False)
+        ]
+        try:
+            off, on = (future.result() for future in futures)
+        except BaseException:
+            lanes.kill()
+            raise
+    return off, on
+
+
+def _whole(
+    walk: Walk, build: str | Path, lanes: Lanes, advance: Callable[[str, int], None]
+) -> tuple[Tree, Tree]:
+    """Both arms to the end, in parts that all workers share."""
+    identity = identity_of(walk, build)
+    path = walk.journal
+    if path is None and walk.remember:
+        path = cache_folder() / "walks" / f"{identity}.jsonl"
+    journal = Journal(path, identity, required=walk.journal is not None)
+    try:
+        trees = walk_split(Plan(arms=ARMS, first=walk.first, checks=walk.checks), lanes, journal, advance)
+    except BaseException:
+        journal.close()
+        raise
+    journal.close(remove=walk.journal is None)
+    return trees["off"], trees["on"]
+
+
+def identity_of(walk: Walk, build: str | Path) -> str:
+    """The digest of all that the parts of a walk depend on."""
+    marker = None if isinstance(build, Path) else built(load_build(build))
+    environment = str(build) if marker is None else marker.fingerprint
+    value: Json = {
+        "configuration": dict(walk.configuration),
+        "model": dict(walk.model),
+        "prompt": None if walk.prompt is None else list(walk.prompt),
+        "text": walk.text,
+        "first": walk.first,
+        "harness": harness_digest(),
+        "environment": environment,
+    }
+    return value_digest(value)
 
 
 def _walk_arm(
-    walk: Walk, arm: Mapping[str, Any], launch: Launch, advance: Callable[[str, int], None]
+    walk: Walk, arm: Mapping[str, Any], worker: Worker, advance: Callable[[str, int], None]
 ) -> Tree:
     leaves: list[TreeLeaf] = []
 
@@ -116,18 +216,21 @@ def _walk_arm(
         advance(str(arm["id"]), -len(leaves))
         leaves.clear()
 
-    bounded = walk.runs is not None or walk.seconds is not None or walk.mass is not None
     began = time.monotonic()
-    with Worker(launch) as worker:
-        _open(worker, walk)
-        done = worker.call(
-            "choices",
-            silence=SILENCE,
-            streams={"leaf": leaf, "restart": restart},
-            arm=dict(arm),
-            mode="best-first" if bounded else "full",
-            budget={"runs": walk.runs, "seconds": walk.seconds, "mass": walk.mass},
-        )
+    seeds = walk.checks.seeds
+    done = worker.call(
+        "choices",
+        silence=SILENCE,
+        streams={"leaf": leaf, "restart": restart},
+        arm=dict(arm),
+        mode="best-first",
+        budget={"runs": walk.runs, "seconds": walk.seconds, "mass": walk.mass},
+        close_floor=walk.close_floor,
+        first=walk.first,
+        sample=walk.checks.sample,
+        seeds=None if seeds is None else list(seeds[str(arm["id"])]),
+        oracle_tolerance=walk.checks.oracle_tolerance,
+    )
     return Tree(
         leaves=tuple(leaves),
         runs=int(done["runs"]),
@@ -137,29 +240,44 @@ def _walk_arm(
     )
 
 
-def leaf_of(value: Any) -> TreeLeaf:
-    """A leaf as a worker sends it."""
-    counters = value["counters"]
-    return TreeLeaf(
-        choices=tuple(value["choices"]),
-        p=tuple(float(p) for p in value["p"]),
-        outcome=outcome_from(value["outcome"]),
-        proposals=int(counters["proposals"]),
-        accepted=int(counters["accepted"]),
-        verifications=int(counters["verifications"]),
-        kinds=str(value["kinds"]),
-        digest=str(value["digest"]),
-        closed=bool(value["closed"]),
-        filled=int(value["filled"]),
+def _explain(walk: Walk, worker: Worker, on: Tree, paths: Sequence[tuple[int, ...]]) -> dict[str, Any] | None:
+    value = worker.call(
+        "explain",
+        silence=SILENCE,
+        arm=dict(ARMS[1]),
+        choices=[list(p) for p in paths],
+        expand=bool(on.admission.get("refill", {}).get("expanded", False)),
+        first=walk.first,
+    )
+    found = value["path"]
+    return None if found is None else dict(found)
+
+
+def _spelled(
+    worker: Worker, off: Tree, on: Tree, explanation: dict[str, Any] | None, prompt: Sequence[int]
+) -> Walked:
+    """Everything, with what the tokens to be shown read as, if the engine's adapter tells."""
+    tokens = set(prompt)
+    for tree in (off, on):
+        for leaf in sorted(tree.leaves, key=lambda leaf: -leaf.p[0] if leaf.p else 0.0)[:SPELLED]:
+            if isinstance(leaf.outcome, Decoded):
+                tokens.update(leaf.outcome.tokens)
+    for name in ("tokens", "prefix", "saw", "should_have_seen"):
+        tokens.update((explanation or {}).get(name) or ())
+    for name in ("calls", "sequential_calls"):
+        for call in (explanation or {}).get(name) or ():
+            tokens.update(call["saw"])
+    asked = sorted(tokens)
+    try:
+        found = worker.call("vocabulary", tokens=asked)
+    except WorkerRefused:
+        found = {"ends": [], "texts": None}
+    texts = None if found["texts"] is None else dict(zip(asked, found["texts"], strict=True))
+    return Walked(
+        off=off, on=on, explanation=explanation, prompt=tuple(prompt), ends=tuple(found["ends"]), texts=texts
     )
 
 
-def _explain(walk: Walk, launch: Launch, on: Tree, paths: Sequence[tuple[int, ...]]) -> dict[str, Any] | None:
-    expanded = bool(on.admission.get("refill", {}).get("expanded", False))
-    with Worker(launch) as worker:
-        _open(worker, walk)
-        value = worker.call(
-            "explain", silence=SILENCE, arm=dict(ARMS[1]), choices=[list(p) for p in paths], expand=expanded
-        )
-    found = value["path"]
-    return None if found is None else dict(found)
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0))
