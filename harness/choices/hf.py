@@ -19,8 +19,9 @@ import numpy as np
 import torch
 
 from harness.adapters.base import Outcome
-from harness.choices.hf_hooks import Call, Hooks, Note, Request, hash_state
+from harness.choices.hf_hooks import Hooks, Request, hash_state
 from harness.choices.hf_state import hash_whole
+from harness.choices.note import Call, Note
 from harness.choices.tree import Chooser, Run, Told
 from harness.wire import JobError
 

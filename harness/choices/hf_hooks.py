@@ -17,50 +17,12 @@ from typing import Any
 import torch
 
 from harness.choices.hf_uniform import Uniforms
+from harness.choices.note import Call, Note
 from harness.choices.tree import Chooser, Row, normalised
 
 
 class Unaccounted(BaseException):
     """The engine drew at random past the chooser. Not an `Exception`, so that the engine cannot catch it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Where in the request a choice was made."""
-
-    prefix: tuple[int, ...]
-    """Tokens after the prompt that precede this choice, if the engine does with them as it should."""
-
-    candidate: int | None
-    """The proposed token at this place, if any."""
-
-    row: int
-    """Which row of its block."""
-
-    rows: int
-    """How many rows the block had."""
-
-    calls: int
-    """How many processor calls had been made when the block was sampled."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call of one processor or stopping criterion (kept only while tracing)."""
-
-    model: str
-    """`main`, or `drafter` for a draft model's own chain."""
-
-    phase: str
-    """`propose` while candidates were looked for, else `verify`."""
-
-    processor: str
-    tokens: tuple[int, ...]
-    """What it was shown after the prompt; if that is not a continuation of the prompt, everything."""
-
-    continues: bool
-    committed: int
-    """How many tokens after the prompt were committed when it was called."""
 
 
 @dataclass(slots=True, kw_only=True)
