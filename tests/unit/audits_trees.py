@@ -33,7 +33,7 @@ def tree(
     branches: list[Branch],
     proposes: bool = True,
     unexplored: float = 0,
-    closed: tuple[int, ...] = (),
+    closed_at: tuple[int, ...] = (),
     **admission: Json,
 ) -> Json:
     """A tree as leaf lines (without what the study says) and the ``tree`` of a meta."""
@@ -41,7 +41,7 @@ def tree(
     leaves = [
         {
             "choices": choices, "kinds": kinds, "p": p, "outcome": outcome, "digest": "d" * 32, "filled": 0,
-            "closed": i in closed,
+            "closed": i in closed_at,
             "counters": dict(counters) if proposes else dict.fromkeys(counters, 0),
         }
         for i, (choices, kinds, p, outcome) in enumerate(branches)
@@ -51,14 +51,14 @@ def tree(
         "replay": {"checked": 3, "differences": 0, "ok": True},
         "refill": {"eligible": 0, "checked": 0, "differences": 0, "expanded": False, "ok": True},
         "closed": {
-            "closed": len(closed), "checked": len(closed), "differences": 0, "reopened": False, "ok": True,
+            "closed": len(closed_at), "checked": len(closed_at), "differences": 0, "reopened": False, "ok": True,
         },
         "randomness": {"unaccounted": 0, "ok": True},
         "interference": {"checked": 4, "differences": 0, "ok": True},
     }  # fmt: skip
     for name, changes in admission.items():
         fine[name] = fine[name] | changes
-    meta = {"runs": len(leaves) - len(closed), "unexplored": unexplored, "admission": fine}
+    meta = {"runs": len(leaves) - len(closed_at), "unexplored": unexplored, "admission": fine}
     return copy.deepcopy({"leaves": leaves, "meta": meta})
 
 
@@ -97,7 +97,7 @@ def bent(at: int, choice: int, p: float, branches: list[Branch] | None = None) -
 
 def only_closed() -> Json:
     """An on arm whose one closed leaf alone has proposals."""
-    closed, run = on(closed=(0,)), on(proposes=False)
+    closed, run = on(closed_at=(0,)), on(proposes=False)
     closed["leaves"][1:] = run["leaves"][1:]
     return closed
 
@@ -112,7 +112,7 @@ Case = tuple[Json, Json, str, list[str]]
 CASES: dict[str, Case] = {
     "equal": (off(), on(), "EQUAL_WITHIN_TOLERANCE", ["within-tolerance"]),
     "equal, the last choice closed": (
-        off(closed=(1, 2)), on(closed=(1,)), "EQUAL_WITHIN_TOLERANCE", ["within-tolerance"],
+        off(closed_at=(1, 2)), on(closed_at=(1,)), "EQUAL_WITHIN_TOLERANCE", ["within-tolerance"],
     ),
     "a departure": (
         off(), on(branches=bent(3, 3, 1 / 3, bent(4, 3, 2 / 3))), "DEPARTS", ["total-variation"],
