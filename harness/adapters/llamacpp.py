@@ -24,7 +24,7 @@ import llama_cpp
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
 from harness.adapters import llamacpp_features, llamacpp_model
-from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, crash
+from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
 from harness.adapters.llamacpp_features import GENERATE, Features
 from harness.adapters.llamacpp_observe import Probe, observe
 from harness.adapters.tiny_weights import check
@@ -68,7 +68,9 @@ class Opened:
         assert self.on is not None
         return self.on
 
-    def request(self, engine: Engine, seed: int, processors: Sequence[Any]) -> Outcome:
+    def request(
+        self, engine: Engine, seed: int, processors: Sequence[Any], criteria: Sequence[Any]
+    ) -> Outcome:
         """One request; whatever the engine raises comes through."""
         llama, features = engine.llama, self.features
         engine.probe.clear()
@@ -76,8 +78,8 @@ class Opened:
         arguments = dict(features.arguments)
         if processors:
             arguments["logits_processor"] = llama_cpp.LogitsProcessorList(processors)
-        if features.stopping:
-            arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(features.criteria())
+        if criteria:
+            arguments["stopping_criteria"] = llama_cpp.StoppingCriteriaList(criteria)
         if features.api == GENERATE:
             llama.set_seed(seed)
             tokens: list[int] = []
@@ -93,6 +95,23 @@ class Opened:
     def completion(self, text: str, finish: str) -> Outcome:
         """The outcome of `create_completion()`."""
         return {"tokens": [self.letters[letter] for letter in text], "finish": finish}
+
+    def returned(self, drawn: Prefix) -> Outcome | None:
+        """What a request without stopping criteria that has drawn these tokens returns; None if it goes on.
+
+        For `create_completion()` this is the engine's rule (`harness.adapters.llamacpp_mirror`), else the
+        rule of its caller here.
+        """
+        if self.features.api == GENERATE:
+            over = drawn[-1] == self.eos or len(drawn) >= self.horizon
+            return {"tokens": list(drawn), "finish": None} if over else None
+        if drawn[-1] == self.eos:
+            return {"tokens": list(drawn[:-1]), "finish": "stop"}
+        text = "".join(self.vocab[token] for token in drawn)
+        found = [stop for stop in self.features.value("stop") or [] if stop in text]
+        if found:
+            return self.completion(text[: text.index(found[0])], "stop")
+        return self.completion(text, "length") if len(drawn) >= self.horizon else None
 
 
 class LlamaCppAdapter:
@@ -160,7 +179,9 @@ class LlamaCppAdapter:
             raise JobError(UNSUPPORTED, "this engine takes one row a request")
         engine = opened.engine(arm.speculation)
         try:
-            outcome = opened.request(engine, low_bits(int(seed)), opened.features.fresh())
+            outcome = opened.request(
+                engine, low_bits(int(seed)), opened.features.fresh(), opened.features.criteria()
+            )
         except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see

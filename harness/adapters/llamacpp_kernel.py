@@ -143,47 +143,32 @@ class LlamaCppKernel:
         `evaluated` replaces what the criteria see of it when they are asked once more in the end: all of it
         but the last token unless given, since that is drawn and not evaluated.
         """
-        opened, eos = self._opened, self._opened.eos
+        opened = self._opened
         criteria = opened.features.criteria()
         hit = False
-        for length in range(len(prefix)):
+        for length in range(len(prefix) if criteria else 0):
             # Asked about the context of each token, before that token is handed out.
             hit = self._met(criteria, prefix[:length])
-        if opened.features.api == GENERATE:
-            if hit:
-                return {"tokens": list(prefix[:-1]), "finish": None}
-            over = prefix[-1] == eos or len(prefix) >= self.horizon
-            return {"tokens": list(prefix), "finish": None} if over else None
-        finish, body = self._completed(prefix, hit)
-        if finish is None:
-            return None
-        if criteria and self._met(criteria, prefix[:-1] if evaluated is None else evaluated):
+        if not hit:
+            outcome = opened.returned(prefix)
+        elif opened.features.api == GENERATE:
+            outcome = {"tokens": list(prefix[:-1]), "finish": None}
+        else:
+            outcome = {"tokens": [], "finish": "length"}
+        if outcome is None or not criteria or opened.features.api == GENERATE:
+            return outcome
+        if self._met(criteria, prefix[:-1]):
             # Asked once more in the end, it may overrule everything, a stop string's cut included.
-            finish, body = "stop", _visible(prefix[:-1] if hit else prefix, eos)
-        return {"tokens": list(body), "finish": finish}
-
-    def _completed(self, prefix: Prefix, hit: bool) -> tuple[str | None, Prefix]:
-        """How the loop of `create_completion()` ends after `prefix`, if it does, and with which tokens."""
-        opened = self._opened
-        if hit:
-            return "length", ()
-        if prefix[-1] == opened.eos:
-            return "stop", prefix[:-1]
-        text = "".join(opened.vocab[token] for token in prefix)
-        found = [stop for stop in opened.features.value("stop") or [] if stop in text]
-        if found:
-            return "stop", prefix[: text.index(found[0])]
-        return ("length", prefix) if len(prefix) >= self.horizon else (None, ())
+            body = prefix[:-1] if hit or prefix[-1] == opened.eos else prefix
+            return {"tokens": list(body), "finish": "stop"}
+        return outcome
 
     def _met(self, criteria: Sequence[Any], prefix: Prefix) -> bool:
         ids = np.array([*self._opened.prompt, *prefix], dtype=np.intc)
-        return any(
-            [criterion(ids, np.zeros(len(self._opened.vocab), dtype=np.float32)) for criterion in criteria]
-        )
-
-
-def _visible(prefix: Prefix, eos: int) -> Prefix:
-    return prefix[:-1] if prefix and prefix[-1] == eos else prefix
+        logits = np.zeros(len(self._opened.vocab), dtype=np.float32)
+        # All of them are asked, as the engine's list does: they may keep count.
+        answers = [bool(criterion(ids, logits)) for criterion in criteria]
+        return any(answers)
 
 
 def _is_sized() -> bool:
