@@ -30,6 +30,8 @@ Principal = Annotated[
 COLOURS = {
     "FAILS": "bold red",
     "DIFFERS": "bold red",
+    "DEPARTS": "bold red",
+    "EQUAL_WITHIN_TOLERANCE": "cyan",
     "NOT_REJECTED": "cyan",
     "INCONCLUSIVE": "yellow",
     "VOID": "yellow",
@@ -82,7 +84,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
     for i, column in enumerate(columns):
         # Words such as a verdict stay whole; only long text wraps.
-        grid.add_column(column, overflow="fold", no_wrap=all(len(cells[i]) <= 20 for cells in texts))
+        grid.add_column(column, overflow="fold", no_wrap=all(len(cells[i]) <= 22 for cells in texts))
     for cells in texts:
         grid.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in cells))
     console().print(grid)

@@ -67,6 +67,7 @@ def rests_on(row: Row) -> list[str]:
     found = [
         f"model seed {tried.seed}, initializer range {tried.initializer_range:g}, "
         f"prompt {tried.prompt}, horizon {tried.horizon}",
+        f"{row.attempts} tries walked, {row.agreeing} equal",
         f"{row.outcomes} outcomes; {row.proposals} tokens proposed, {row.accepted} accepted; "
         f"engine runs {row.runs_off} off, {row.runs_on} on",
         f"active (total variation of plain sampling with and without): {active}",

@@ -13,11 +13,12 @@ from typing import Any
 
 from prereg.codec.canonical import dumps
 from prereg.codec.convert import to_json
+from prereg.model.exact import ExactDecision
 from prereg.model.seal import Entry, Manifest, State
-from prereg.model.study import Configuration, Study
+from prereg.model.study import Study
 from prereg.model.verdict import Decision, Decisions
-from prereg.report import words
-from prereg.report.plots import event_plot, gap_plot
+from prereg.report import exact_rows, words
+from prereg.report.plots import event_plot, gap_plot, law_plot
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 WITNESSES = 12
@@ -53,12 +54,17 @@ def render(given: ReportInput) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": _count, "number": _number, "tiny": _tiny, "when": _when}
+    environment.filters |= {"count": _count, "mass": _mass, "number": _number, "tiny": _tiny, "when": _when}
     protocol, decisions = given.study.protocol, given.decisions
     plots: dict[str, markupsafe.Markup] = {}
+    laws: dict[str, markupsafe.Markup] = {}
     overview = None
     if decisions is not None:
-        overview = markupsafe.Markup(gap_plot(decisions.configurations, protocol.decision.threshold))
+        if decisions.configurations:
+            overview = markupsafe.Markup(gap_plot(decisions.configurations, protocol.decision.threshold))
+        for e in () if decisions.exact is None else decisions.exact.configurations:
+            if e.masses:
+                laws[e.id] = markupsafe.Markup(_law_plot(given.study, e))
         for d in decisions.configurations:
             if d.bounds:
                 events = given.study.events.configurations[d.id].events
@@ -76,10 +82,11 @@ def render(given: ReportInput) -> str:
         predictions=_predictions(given),
         words=words,
         tallies=_tallies(decisions),
+        exact_rows=[] if decisions is None else exact_rows.rows(given.study, decisions),
+        exact_tallies=exact_rows.tallies(decisions),
+        laws=laws,
         networks=_networks(given.entries),
-        families=[
-            (c.id, len(given.study.events.configurations[c.id].events)) for c in protocol.configurations
-        ],
+        families=[(c.id, len(given.study.events.configurations[c.id].events)) for c in protocol.drawn()],
     )
 
 
@@ -88,7 +95,7 @@ def _row(given: ReportInput, decision: Decision) -> dict[str, Any]:
     configuration = given.study.protocol.configuration(decision.id)
     family = {e.id: e for e in given.study.events.configurations[decision.id].events}
     statements = {p.id: p for p in given.study.predicates.predicates}
-    vocabulary = _vocabulary(given.study, configuration)
+    vocabulary = exact_rows.vocabulary_of(given.study, configuration)
     calibration = decision.calibration
     return {
         "decision": decision,
@@ -111,9 +118,12 @@ def _row(given: ReportInput, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _vocabulary(study: Study, configuration: Configuration) -> Sequence[str]:
-    model = None if configuration.model is None else study.protocol.models.get(configuration.model)
-    return () if model is None else model.vocab
+def _law_plot(study: Study, decision: ExactDecision) -> str:
+    """The two laws over the heaviest outcomes of a configuration that has them."""
+    vocabulary = exact_rows.vocabulary_of(study, study.protocol.configuration(decision.id))
+    events = study.events.configurations[decision.id].events
+    slack = (decision.unexplored.off or 0.0, decision.unexplored.on or 0.0)
+    return law_plot(decision.id, exact_rows.heaviest(decision, events, vocabulary), slack)
 
 
 def _predictions(given: ReportInput) -> list[tuple[Any, str, words.Word | None, str | None]]:
@@ -209,6 +219,13 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 def _tiny(value: float) -> str:
     return f"{value:.2g}".replace("-", "−")
+
+
+def _mass(value: float | None) -> str:
+    """A probability: six decimals, or two digits and the power of ten where six would show nothing."""
+    if value is None:
+        return "–"
+    return f"{value:.6f}" if value == 0 or value >= 1e-4 else f"{value:.1e}".replace("-", "−")
 
 
 def _when(time: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from prereg.model.law import Event
 from prereg.model.verdict import BoundRow, Decision
 from prereg.report import words
+from prereg.report.exact_rows import Bar
 from prereg.stats.gap import gap_of
 
 INK, FAINT, OFF, ON, LAW, LIMIT = "#010201", "#010202", "#010203", "#010204", "#010205", "#010206"
@@ -87,6 +88,30 @@ def event_plot(decision: Decision, events: Sequence[Event], threshold: float) ->
         gaps.set_xlabel("test arm minus reference arm")
 
     return _svg(f"events-{decision.id}", len(shown), draw, gap=0.36, panels=2)
+
+
+def law_plot(name: str, bars: Sequence[Bar], slack: tuple[float, float]) -> str:
+    """The laws of both arms over the heaviest outcomes; thin lines are what unexplored mass could add.
+
+    `slack` is the unexplored mass of the off and the on arm.
+    """
+
+    def draw(axes: Any) -> None:
+        for y, bar in enumerate(bars):
+            for mass, rest, shift, color in (
+                (bar.off, slack[0], -0.2, OFF),
+                (bar.on, slack[1], 0.2, ON),
+            ):
+                axes.barh([y + shift], [mass], height=0.36, color=color)
+                if rest > 0:
+                    axes.plot([mass, min(1.0, mass + rest)], [y + shift] * 2, color=color, linewidth=1)
+            if bar.p is not None:
+                axes.plot([bar.p, bar.p], [y - 0.42, y + 0.42], color=LAW, linewidth=1)
+        axes.set_xlim(left=0)
+        _rows(axes, [plain(bar.label) for bar in bars])
+        axes.set_xlabel("probability")
+
+    return _svg(f"laws-{name}", len(bars), draw, gap=0.36)
 
 
 def largest(rows: Sequence[BoundRow]) -> list[tuple[BoundRow, bool]]:

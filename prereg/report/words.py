@@ -9,6 +9,7 @@ from typing import assert_never
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Event, Outcome
 from prereg.model.study import Claim, VerdictClaim
+from prereg.stats.channels import Contradiction
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,44 @@ VERDICTS = {
     ),
     "INVALID": Word("open", "–", "A unit was lost. It counts as a missing outcome, bounded both ways."),
 }
+SCOPE = "for this model, prompt and horizon, presuming fresh randomness"
+"""What EQUAL_WITHIN_TOLERANCE is never said without."""
+
+EXACT = {
+    "DEPARTS": Word(
+        "alarm",
+        "✕",
+        "The two output laws of the engine differ by more than the sealed tolerance, or the on arm returns "
+        "an outcome that the off arm cannot return and that breaks a documented rule.",
+    ),
+    "EQUAL_WITHIN_TOLERANCE": Word(
+        "calm",
+        "=",
+        f"The total variation of the two output laws is at most the sealed tolerance, {SCOPE}. It is no "
+        "word on any other.",
+    ),
+    "INCONCLUSIVE": Word(
+        "open", "?", "Nothing was proposed in the on arm, or too much is unexplored to tell."
+    ),
+    "VOID": Word(
+        "open",
+        "!",
+        "The enumeration is not to be believed: the leaves are no tree, a check of it failed, or the off arm "
+        "misses its reference law.",
+    ),
+    "INVALID": Word("open", "–", "A unit was lost. Nothing is known of its law."),
+}
+PREMISE = {
+    "FAILS": Word(
+        "alarm",
+        "✕",
+        "The draws do not follow the law of their own arm's tree: requests do not draw afresh, or the tree "
+        "is not the engine's.",
+    ),
+    "NOT_REJECTED": Word("calm", "○", "The draws do not contradict the law of their own arm's tree."),
+    "NOT_TESTED": Word("open", "–", "The exact verdict is VOID: there is no law to hold the draws to."),
+    "INVALID": Word("open", "–", "A unit of either channel was lost."),
+}
 STATUSES = {
     "HELD": Word("calm", "●", "True, however the lost units would have turned out."),
     "FAILED": Word("alarm", "✕", "False, however the lost units would have turned out."),
@@ -69,6 +108,24 @@ REASONS = {
     "witness": "a structural witness",
     "bound": "a bound above the threshold",
     "none": "neither a witness nor a bound above the threshold",
+}
+EXACT_REASONS = {
+    "unit-lost": "a unit was lost",
+    "tree": "the leaves of an arm are no tree",
+    "admission": "a check of the enumeration failed or looked at nothing",
+    "oracle": "the off arm differs from the reference law",
+    "nothing-proposed": "nothing was proposed",
+    "total-variation": "the total variation exceeds the tolerance",
+    "witness": "a structural witness",
+    "interval": "the total variation may lie on either side of the tolerance",
+    "within-tolerance": "the total variation is at most the tolerance",
+}
+PREMISE_REASONS = {
+    "unit-lost": "a unit was lost",
+    "not-admitted": "the exact verdict is VOID",
+    "outside-law": "some draws have outcomes that no leaf has",
+    "bound": "a bound excludes what the tree says",
+    "none": "no draw and no bound contradicts the tree",
 }
 
 
@@ -117,8 +174,22 @@ def _event(value: Event) -> str:
     assert_never(value)
 
 
+def contradiction(value: Contradiction) -> str:
+    """What two channels say of one event that cannot both be true."""
+    drawn, walked = (f"[{low:.4g}, {high:.4g}]" for low, high in (value.drawn, value.walked))
+    return (
+        f"on event {value.event} the draws put mu_on - mu_off in {drawn}, the trees in {walked}. One of them "
+        "is wrong: requests do not draw afresh, or the engine behaves otherwise when its choices are "
+        "controlled."
+    )
+
+
 def claim(value: Claim) -> str:
     """A registered claim in words."""
+    return ("exact channel, " if value.channel == "exact" else "") + _claim(value)
+
+
+def _claim(value: Claim) -> str:
     if isinstance(value, VerdictClaim):
         return f"{value.configuration}: {' or '.join(value.in_)}"
     low, high = value.at_least, value.at_most

@@ -1,0 +1,176 @@
+"""Decisions as tables for people: what the draws say, what the trees say, and both beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prereg.cli.output import number, say, table, witness_draws
+from prereg.report import words
+from prereg.report.exact_rows import shortest
+from prereg.stats.channels import contradiction
+
+if TYPE_CHECKING:
+    from prereg.model.exact import ExactDecision
+    from prereg.model.verdict import Decision, Decisions
+
+WITNESSES = 3
+"""Shortest witnesses that are shown of a configuration."""
+
+
+def show_decisions(decisions: Decisions) -> None:
+    """Every table of an analysis, and what must not be overlooked."""
+    if decisions.configurations:
+        _show_drawn(decisions.configurations)
+    if decisions.exact is not None:
+        _show_walked(decisions)
+    _show_contradictions(decisions)
+    for d in decisions.configurations:
+        for arm, crashed, draws in (("off", d.crashes.off, d.draws.off), ("on", d.crashes.on, d.draws.on)):
+            if crashed and draws and 2 * crashed > draws:
+                say(f"Most draws of {d.id} ({arm}) crashed: its verdict says nothing about anything else.")
+    if decisions.predictions:
+        table("Predictions", ("prediction", "status"), [(p.id, p.status) for p in decisions.predictions])
+
+
+def verdicts(decisions: Decisions) -> dict[str, dict[str, str]]:
+    """The verdicts of both channels by configuration, and the premise's status."""
+    found: dict[str, dict[str, str]] = {}
+    for d in decisions.configurations:
+        found.setdefault(d.id, {})["draws"] = d.verdict
+    if decisions.exact is not None:
+        for e in decisions.exact.configurations:
+            found.setdefault(e.id, {})["exact"] = e.verdict
+        if decisions.exact.premise is not None:
+            for test in decisions.exact.premise.configurations:
+                found[test.id]["premise"] = test.status
+    return found
+
+
+def _show_drawn(decided: Sequence[Decision]) -> None:
+    decoding = any(d.rule == "channel-S" for d in decided)
+    columns = ("witnesses", "proposed") if decoding else ()
+
+    def cells(d: Decision) -> tuple[str, ...]:
+        draws = number(witness_draws((w.outcome, w.count) for w in d.witnesses))
+        return (draws, number(d.proposals)) if decoding else ()
+
+    table(
+        "Decisions",
+        ("configuration", "verdict", "because", *columns, "gap D", "on event", "crashed off / on"),
+        [
+            (
+                d.id,
+                d.verdict,
+                ", ".join(d.reasons),
+                *cells(d),
+                number(d.D),
+                _event(d.D_event, d.D_complement),
+                f"{number(d.crashes.off)} / {number(d.crashes.on)}",
+            )
+            for d in decided
+        ],
+    )
+
+
+def _event(name: str | None, complement: bool | None) -> str | None:
+    return None if name is None else ("not " if complement else "") + name
+
+
+def _show_walked(decisions: Decisions) -> None:
+    exact = decisions.exact
+    assert exact is not None
+    known = verdicts(decisions)
+    both = bool(decisions.configurations)
+    tested = exact.premise is not None
+    beside = (*(("by draws",) if both else ()), *(("premise",) if tested else ()))
+
+    def cells(e: ExactDecision) -> tuple[str, ...]:
+        other = known[e.id]
+        return (
+            *((other.get("draws", "-"),) if both else ()),
+            *((other.get("premise", "-"),) if tested else ()),
+        )
+
+    table(
+        "Decisions by the exact channel",
+        (
+            "configuration",
+            "verdict",
+            "because",
+            "total variation",
+            "gap D",
+            "on event",
+            "witness mass",
+            *beside,
+        ),
+        [
+            (
+                e.id,
+                e.verdict,
+                ", ".join(e.reasons),
+                interval(e),
+                number(e.D),
+                _event(e.D_event, e.D_complement),
+                number(e.witness_mass),
+                *cells(e),
+            )
+            for e in exact.configurations
+        ],
+    )
+    table(
+        "What they rest on",
+        (
+            "configuration",
+            "engine runs off / on",
+            "outcomes off / on",
+            "proposed",
+            "accepted",
+            "unexplored off / on",
+            "crash mass off / on",
+            "off from P",
+        ),
+        [
+            (
+                e.id,
+                f"{number(e.runs.off)} / {number(e.runs.on)}",
+                f"{number(e.outcomes.off)} / {number(e.outcomes.on)}",
+                number(e.proposals),
+                number(e.accepted),
+                f"{number(e.unexplored.off)} / {number(e.unexplored.on)}",
+                f"{number(e.crash_mass.off)} / {number(e.crash_mass.on)}",
+                number(None if e.oracle is None else e.oracle.largest),
+            )
+            for e in exact.configurations
+        ],
+    )
+    if any(e.verdict == "EQUAL_WITHIN_TOLERANCE" for e in exact.configurations):
+        say(f"EQUAL_WITHIN_TOLERANCE: total variation at most {exact.tolerance:g}, {words.SCOPE}.")
+    for e in exact.configurations:
+        for w in shortest(e.witnesses)[:WITNESSES]:
+            say(f"  {e.id}: a witness of mass {number(w.p)} breaks {w.predicate}: {words.outcome(w.outcome)}")
+    if exact.premise is not None:
+        for test in exact.premise.configurations:
+            if test.status == "FAILS":
+                say(
+                    f"The premise of {test.id} FAILS ({', '.join(test.reasons)}). "
+                    + words.PREMISE["FAILS"].meaning
+                )
+
+
+def interval(e: ExactDecision) -> str:
+    """The total variation: one number, or from and to."""
+    if e.tv_lower is None or e.tv_upper is None:
+        return "-"
+    if e.tv_upper - e.tv_lower <= 1e-9:
+        return number(e.tv_upper)
+    return f"{number(e.tv_lower)} to {number(e.tv_upper)}"
+
+
+def _show_contradictions(decisions: Decisions) -> None:
+    if decisions.exact is None:
+        return
+    walked = {e.id: e for e in decisions.exact.configurations}
+    for d in decisions.configurations:
+        if d.id in walked and (found := contradiction(d, walked[d.id])) is not None:
+            say(f"CONTRADICTION on {d.id}: {words.contradiction(found)}")
