@@ -24,10 +24,11 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 def offered() -> Offered:
     """The settings of `GenerationConfig`, the arguments of `generate()`, and what its factories make."""
     made = [kind for factory in FACTORIES for kind in instantiated(factory)]
+    base: Any = configuration_utils.BaseWatermarkingConfig
     for kind in vars(configuration_utils).values():
         # A watermark's configuration makes its own processor.
-        if inspect.isclass(kind) and issubclass(kind, configuration_utils.BaseWatermarkingConfig):
-            made.extend(instantiated(kind.construct_processor))
+        if inspect.isclass(kind) and issubclass(kind, base):
+            made.extend(instantiated(vars(kind)["construct_processor"]))
     arguments = inspect.signature(GenerationMixin.generate).parameters
     return Offered(
         engine="transformers",

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from prereg.codec.convert import to_json
 from prereg.collect.sweep_table import uncovered_row
 from prereg.collect.sweep_walk import RUNS, Lane
 from prereg.collect.worker import WorkerLost, WorkerRefused
@@ -29,14 +30,21 @@ TELLING = 1e-3
 OUTCOMES = 20
 """Outcomes that equality must rest on."""
 
-WALKED = 3
+WALKED = 4
 """Tries that are walked at most."""
 
 EXPLAINED = 10
 """Failing paths that are handed to the engine side to be explained, at most."""
 
-CONCLUSIVE = (*DEPARTURES, "EQUAL_WITHIN_TOLERANCE", "BOTH_CRASH")
-"""Verdicts after which no further try is made."""
+EQUAL: SweepVerdict = "EQUAL_WITHIN_TOLERANCE"
+
+AGREEING = 2
+"""Equal tries after which no further one is made."""
+
+AGREEING_IF_DETERMINISTIC = 10
+"""Tries with the same single outcome on both arms that equality must rest on."""
+
+ONE_OUTCOME = "equal, with one outcome"
 
 BASELINE_RUNS = 400
 CRASH_MASS = 1e-6
@@ -84,22 +92,47 @@ class Screened:
 
 
 def run_case(case: Case, lane: Lane, judge: Judge, runs: int = RUNS) -> Row:
-    """Try a case until a try says something; the row of the best try.
+    """Try a case until a try departs or enough of them are equal; the row of the try that says most.
 
     A worker that is lost on the on arm alone is the engine's crash; one that is lost elsewhere makes the try
     void. Never raises for what an engine does.
     """
     began = time.monotonic()
-    best: Row | None = None
-    attempts = 0
-    for attempts, screened in enumerate(_worth_walking(case, lane, judge), start=1):
-        row = screened if isinstance(screened, Row) else walked(case, screened, lane, judge, runs)
-        best = row if best is None else max(best, row, key=_telling)
-        if best.verdict in CONCLUSIVE or attempts == WALKED:
+    rows: list[Row] = []
+    for screened in _worth_walking(case, lane, judge):
+        rows.append(screened if isinstance(screened, Row) else walked(case, screened, lane, judge, runs))
+        if rows[-1].verdict in (*DEPARTURES, "BOTH_CRASH"):
             break
-    if best is None:
-        best = _row(case, "INCONCLUSIVE", "the table gives it no try")
-    return replace(best, attempts=attempts, seconds=round(time.monotonic() - began, 3))
+        agreeing = sum(row.verdict == EQUAL for row in rows)
+        if not case.deterministic and (agreeing == AGREEING or len(rows) == WALKED):
+            break
+    row = _together(case, rows) if rows else _row(case, "INCONCLUSIVE", "the table gives it no try")
+    return replace(row, attempts=len(rows), seconds=round(time.monotonic() - began, 3))
+
+
+def _together(case: Case, rows: Sequence[Row]) -> Row:
+    """The row of the try that says most; where each try has one outcome, they are added up."""
+    best = max(rows, key=_telling)
+    agreeing = sum(row.verdict == EQUAL for row in rows)
+    if not case.deterministic or best.verdict != "INCONCLUSIVE":
+        return replace(best, agreeing=agreeing)
+    alike = [row for row in rows if row.reason == ONE_OUTCOME]
+    if len(alike) < len(rows) or len(alike) < AGREEING_IF_DETERMINISTIC:
+        return best
+    found = replace(
+        best,
+        agreeing=len(alike),
+        outcomes=sum(row.outcomes for row in alike),
+        proposals=sum(row.proposals for row in alike),
+        accepted=sum(row.accepted for row in alike),
+        runs_off=sum(row.runs_off for row in alike),
+        runs_on=sum(row.runs_on for row in alike),
+        activity={name: max(row.activity[name] for row in alike) for name in best.activity},
+    )
+    lacking = _lacking(found.activity, found.accepted)
+    if lacking:
+        return replace(found, reason=f"the same outcome on {len(alike)} tries, but {' and '.join(lacking)}")
+    return replace(found, verdict=EQUAL, reason=f"the same outcome on each of {len(alike)} tries")
 
 
 def _worth_walking(case: Case, lane: Lane, judge: Judge) -> Iterator[Screened | Row]:
@@ -117,7 +150,7 @@ def _worth_walking(case: Case, lane: Lane, judge: Judge) -> Iterator[Screened | 
             lane.close()
             yield replace(_row(case, "VOID", f"plain sampling could not be looked at: {lost}"), tried=tried)
             continue
-        if found.telling:
+        if found.telling or case.deterministic:
             yield found
         else:
             later.append(found)
@@ -149,7 +182,11 @@ def walked(case: Case, screened: Screened, lane: Lane, judge: Judge, runs: int) 
     try:
         lane.open({**case.beside, **case.features}, screened.tried)
         off = lane.walk(False, runs)
-    except (WorkerLost, WorkerRefused) as error:
+    except WorkerRefused as error:
+        return _both(case, screened, lane) or _failed(
+            case, screened, lane, error, "VOID", "without speculation"
+        )
+    except WorkerLost as error:
         return _failed(case, screened, lane, error, "VOID", "without speculation")
     try:
         on = lane.walk(True, runs)
@@ -160,13 +197,8 @@ def walked(case: Case, screened: Screened, lane: Lane, judge: Judge, runs: int) 
     result = judge.decide(off, on, case, screened.tried)
     crashes = crash_masses(judge.law(off)), crash_masses(judge.law(on))
     screened = replace(screened, outcomes=counted(judge.law(off)))
-    verdict, reason = verdict_of(result, screened, *crashes)
-    path = None
-    if verdict in DEPARTURES:
-        try:
-            path = lane.explain(on, judge.failing(off, on)[:EXPLAINED])
-        except (WorkerLost, WorkerRefused):
-            lane.close()  # what departs is known; only why is not
+    verdict, reason = verdict_of(result, screened, *crashes, case.deterministic)
+    path = _path(lane, off, on, judge) if verdict in DEPARTURES else None
     return replace(
         _row(case, verdict, reason),
         tried=screened.tried,
@@ -187,8 +219,28 @@ def walked(case: Case, screened: Screened, lane: Lane, judge: Judge, runs: int) 
     )
 
 
+def _path(lane: Lane, off: Tree, on: Tree, judge: Judge) -> dict[str, Any] | None:
+    """The shortest failing path, as far as it can be explained."""
+    paths = judge.failing(off, on)[:EXPLAINED]
+    try:
+        found = lane.explain(on, paths) if paths else None
+    except WorkerRefused:
+        found = None
+    except WorkerLost:
+        found = None
+        lane.close()
+    if found is None and paths:  # without an oracle the outcome is all there is
+        leaf = next(leaf for leaf in on.leaves if leaf.choices == tuple(paths[0]))
+        found = {"choices": list(leaf.choices), "outcome": to_json(leaf.outcome), "what": "unknown"}
+    return found
+
+
 def verdict_of(
-    result: ExactResult, screened: Screened, crash_off: Mapping[str, float], crash_on: Mapping[str, float]
+    result: ExactResult,
+    screened: Screened,
+    crash_off: Mapping[str, float],
+    crash_on: Mapping[str, float],
+    deterministic: bool = False,
 ) -> tuple[SweepVerdict, str]:
     """The verdict of a row, from the exact channel's and from what it rests on, and why.
 
@@ -200,17 +252,23 @@ def verdict_of(
         before = "without it never" if off == 0 else f"without it with mass {off:.3g}"
         return "CRASHES", f"speculation raises {', '.join(crash_on)} with mass {on:.3g}, {before}"
     if off >= 1.0 - CRASH_MASS:
-        return "BOTH_CRASH", f"both arms raise {', '.join(crash_off)}: the feature cannot be used at all"
-    if result.verdict != "EQUAL_WITHIN_TOLERANCE":
+        return "BOTH_CRASH", f"both arms raise {', '.join(crash_off)}: the feature cannot be used on this try"
+    if result.verdict != EQUAL:
         return result.verdict, result.reason
-    lacking = [f"{name} changed nothing" for name, tv in screened.activity.items() if tv <= ACTIVE]
+    lacking = _lacking(screened.activity, result.accepted)
+    if deterministic and screened.outcomes == 1:
+        return "INCONCLUSIVE", ONE_OUTCOME
     if screened.outcomes < OUTCOMES:
-        lacking.append(f"only {screened.outcomes} outcomes")
-    if result.accepted == 0:
-        lacking.append("no proposed token was accepted")
+        lacking.append(f"there were only {screened.outcomes} outcomes")
     if lacking:
         return "INCONCLUSIVE", f"equal, but {' and '.join(lacking)} on the best try"
-    return "EQUAL_WITHIN_TOLERANCE", result.reason
+    return EQUAL, result.reason
+
+
+def _lacking(activity: Mapping[str, float], accepted: int) -> list[str]:
+    """What keeps equality from meaning anything."""
+    lacking = [f"{name} changed nothing" for name, tv in activity.items() if tv <= ACTIVE]
+    return [*lacking, "no proposed token was accepted"] if accepted == 0 else lacking
 
 
 def crash_masses(law: Mapping[Outcome, float]) -> dict[str, float]:
@@ -228,8 +286,25 @@ def distance(a: Mapping[Outcome, float], b: Mapping[Outcome, float]) -> float:
     return math.fsum(abs(a.get(key, 0.0) - b.get(key, 0.0)) for key in {*a, *b}) / 2
 
 
+def _both(case: Case, screened: Screened, lane: Lane) -> Row | None:
+    """The row of a try on which an ordinary request crashes on either arm; None if one comes through."""
+    try:
+        off, on = lane.draw(False), lane.draw(True)
+    except (WorkerLost, WorkerRefused):
+        return None
+    if not isinstance(off, Crashed) or not isinstance(on, Crashed):
+        return None
+    kinds = ", ".join(sorted({off.crash, on.crash}))
+    return replace(
+        _row(case, "BOTH_CRASH", f"both arms raise {kinds}: the feature cannot be used on this try"),
+        tried=screened.tried,
+        crash_off={off.crash: 1.0},
+        crash_on={on.crash: 1.0},
+    )
+
+
 def _telling(row: Row) -> tuple[bool, bool, bool, int]:
-    verdicts = row.verdict in DEPARTURES, row.verdict == "EQUAL_WITHIN_TOLERANCE", row.verdict == "BOTH_CRASH"
+    verdicts = row.verdict in DEPARTURES, row.verdict == EQUAL, row.verdict == "BOTH_CRASH"
     return *verdicts, row.outcomes if row.accepted else 0
 
 

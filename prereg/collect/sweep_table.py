@@ -54,7 +54,7 @@ def parse_table(data: bytes, *, where: str) -> Table:
 
 
 def _case(value: Mapping[str, Any], tries: tuple[Try, ...]) -> Case:
-    unknown = value.keys() - {"name", "features", "with", "source", "makes", "note", "tries"}
+    unknown = value.keys() - {"name", "features", "with", "source", "makes", "note", "deterministic", "tries"}
     if unknown:
         raise ValueError(f"a case has no {', '.join(sorted(unknown))}")
     return Case(
@@ -64,12 +64,13 @@ def _case(value: Mapping[str, Any], tries: tuple[Try, ...]) -> Case:
         source=value["source"],
         makes=tuple(value.get("makes", ())),
         note=value.get("note", ""),
+        deterministic=bool(value.get("deterministic", False)),
         tries=tuple(Try(**entry) for entry in value["tries"]) if "tries" in value else tries,
     )
 
 
 def chosen(table: Table, only: Sequence[str]) -> tuple[Case, ...]:
-    """The cases whose names match a pattern of `only`, or all. Raises UsageError for a pattern without any."""
+    """The cases whose names match a pattern of `only`, or all. UsageError for a pattern that matches none."""
     for pattern in only:
         if not any(fnmatchcase(case.name, pattern) for case in table.cases):
             raise UsageError(
@@ -119,6 +120,7 @@ def uncovered_row(name: str, reason: str) -> Row:
         note="",
         tried=None,
         attempts=0,
+        agreeing=0,
         tv_lower=None,
         tv_upper=None,
         witness_mass=None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from prereg.codec.convert import outcome_from
-from prereg.collect.choices import ARMS
+from prereg.collect.choices import ARMS, leaf_of
 from prereg.collect.network import isolation
 from prereg.collect.worker import Launch, Worker, WorkerLost
 from prereg.model.law import Outcome
@@ -93,7 +93,7 @@ class Lane:
             "choices",
             silence=SILENCE,
             streams={
-                "leaf": lambda value: leaves.append(_leaf(value)),
+                "leaf": lambda value: leaves.append(leaf_of(value)),
                 "restart": lambda _: leaves.clear(),
             },
             arm=dict(ARMS[speculation]),
@@ -107,6 +107,19 @@ class Lane:
             admission=dict(done["admission"]),
             seconds=time.monotonic() - began,
         )
+
+    def draw(self, speculation: bool) -> Outcome:
+        """One ordinary request, from seed 0."""
+        drawn: list[Any] = []
+        self._alive().call(
+            "draws",
+            silence=SILENCE,
+            streams={"request": drawn.append},
+            arm=dict(ARMS[speculation]),
+            seeds=["0"],
+            rows=1,
+        )
+        return outcome_from(drawn[0]["draws"][0]["outcome"])
 
     def explain(self, on: Tree, paths: Sequence[Sequence[int]]) -> dict[str, Any] | None:
         """Why the first of these paths of the on arm departs, if one can be told to."""
@@ -135,8 +148,14 @@ class Lane:
 
 
 def model_of(table: Table, tried: Try) -> dict[str, Any]:
-    """The description of a try's model."""
-    return {**table.model, "seed": tried.seed, "initializer_range": tried.initializer_range}
+    """The description of a try's model; its own letters replace the table's, and the end token stays last."""
+    model = {**table.model, "seed": tried.seed, "initializer_range": tried.initializer_range}
+    if tried.letters:
+        model |= {
+            "vocab": [*tried.letters, table.model["vocab"][table.model["eos"]]],
+            "eos": len(tried.letters),
+        }
+    return model
 
 
 def drafter_of(table: Table, tried: Try, kind: str) -> dict[str, Any]:
@@ -149,15 +168,5 @@ def drafter_of(table: Table, tried: Try, kind: str) -> dict[str, Any]:
 
 def prompt_of(table: Table, tried: Try) -> list[int]:
     """The tokens of a try's prompt."""
-    vocabulary: list[str] = table.model["vocab"]
+    vocabulary: list[str] = model_of(table, tried)["vocab"]
     return [vocabulary.index(letter) for letter in tried.prompt]
-
-
-def _leaf(value: Any) -> TreeLeaf:
-    return TreeLeaf(
-        choices=tuple(value["choices"]),
-        p=tuple(float(p) for p in value["p"]),
-        outcome=outcome_from(value["outcome"]),
-        proposals=int(value["counters"]["proposals"]),
-        accepted=int(value["counters"]["accepted"]),
-    )

@@ -33,6 +33,8 @@ class Try:
     """Letters of the model's vocabulary."""
 
     horizon: int
+    letters: str = ""
+    """The model's vocabulary but for its end token, where it is not the table's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,9 @@ class Case:
     """Classes of the engine that these features bring into play."""
 
     note: str
+    deterministic: bool
+    """Every try has one outcome, so the tries count in place of outcomes: all of them are walked."""
+
     tries: tuple[Try, ...]
 
 
@@ -94,7 +99,10 @@ class Row:
     note: str
     tried: Try | None
     attempts: int
-    """Tries that were looked at."""
+    """Tries that were walked."""
+
+    agreeing: int
+    """Walked tries that were found equal and tested something."""
 
     tv_lower: float | None
     tv_upper: float | None
