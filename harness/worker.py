@@ -46,6 +46,7 @@ class Worker:
             "law": self._law,
             "choices": self._choices,
             "explain": self._explain,
+            "mechanism": self._mechanism,
             "admit": self._admit,
             "tokenize": self._tokenize,
             "vocabulary": self._vocabulary,
@@ -156,6 +157,16 @@ class Worker:
         found: dict[str, Any] = offered(adapter, "vocabulary")()
         return {**found, "texts": offered(adapter, "spell")(tokens)}
 
+    def _mechanism(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        from harness import mechanisms
+
+        hypothesis = mechanisms.load(_field(request, "hypothesis", str))
+        law = hypothesis.law(self._opened(), request.get("logical") is True)
+        return {
+            "statement": hypothesis.statement,
+            "law": [{"outcome": outcome, "p": p} for outcome, p in law],
+        }
+
     def _features(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         from harness import sweep
 
@@ -201,6 +212,7 @@ def main() -> int:
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
     its `ok`; `law` (`naive`); `choices`, `explain` and `admit` (see `harness.collectors.choices_wire`);
+    `mechanism` (`hypothesis`, `logical`), the law under a hypothesis (`harness.mechanisms`);
     `features` (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`,
     `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends",
     "texts"}` of the open model, the texts being those of the given tokens; `close`.
