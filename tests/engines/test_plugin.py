@@ -15,6 +15,9 @@ from tests.engines.hf_environment import hf_python
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.engines
 
+CACHE = str(cache_folder())
+"""Known before pytester moves the home folder."""
+
 PROCESSORS = """
 import torch
 
@@ -93,7 +96,7 @@ def processors(tmp_path: Path) -> str:
 
 def test_a_users_suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both kinds of class in one suite: the one passes, the other fails with its path, at the test's line."""
-    monkeypatch.setenv("PREREG_CACHE", str(cache_folder()))  # pytester moves the home folder
+    monkeypatch.setenv("PREREG_CACHE", CACHE)
     # This environment has no engine to import, so the classes must not need one to be imported either.
     source = PROCESSORS.replace("import torch\n", "")
     pytester.makepyfile(mine=source)
