@@ -1,7 +1,7 @@
 """What stands between llama-cpp-python and the chooser while one request runs.
 
 Two methods of the engine's `LlamaSampler` are replaced: `add_dist`, which ends the chain with the sampler
-that draws, and `sample`, which runs the chain. The rest of the chain is the engine's own. What ends it instead
+that draws, and `sample`, which runs the chain. The rest of the chain is the engine's own. What ends it now
 lets the engine's own drawing sampler turn a copy of what is left into probabilities, and sets `selected`.
 
 Nothing can be raised through the engine's C code: an exception in there would be printed and forgotten. So

@@ -16,6 +16,7 @@ import pytest
 from harness.bench import FEATURES, MODEL, PROMPT, configuration
 from harness.session import Session
 from harness.wire import JobError
+from tests.engines import lcp_environment as lcp
 from tests.engines.hf_environment import hf_python
 
 OFF = {"id": "off", "role": "reference", "speculation": False}
@@ -73,9 +74,29 @@ def hf_case() -> Case:
     )
 
 
-@pytest.fixture(scope="module", params=["command", pytest.param("hf", marks=pytest.mark.engines)])
+def lcp_case(version: str) -> Case:
+    fields = {"model": lcp.MODEL, "prompt": lcp.PROMPT, "cwd": None}
+    return Case(
+        python=lcp.lcp_python(version),
+        first={"configuration": lcp.configuration(lcp.FEATURES["prefix-parity"]), **fields},
+        second={"configuration": lcp.configuration({"temp": 0.7, "top_k": 5}), **fields},
+        refused={"configuration": lcp.configuration({"api": "create_completion", "echo": True}), **fields},
+        code="unsupported",
+        rows={"off": 1, "on": 1},
+        law=True,
+    )
+
+
+ENGINES = ["hf", *(f"lcp-{version}" for version in lcp.VERSIONS)]
+
+
+@pytest.fixture(
+    scope="module", params=["command", *(pytest.param(name, marks=pytest.mark.engines) for name in ENGINES)]
+)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    return hf_case() if request.param == "hf" else command_case(tmp_path_factory.mktemp("study"))
+    if request.param == "command":
+        return command_case(tmp_path_factory.mktemp("study"))
+    return hf_case() if request.param == "hf" else lcp_case(request.param.removeprefix("lcp-"))
 
 
 @pytest.fixture(scope="module")
