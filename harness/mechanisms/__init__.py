@@ -16,6 +16,7 @@ HYPOTHESES: Mapping[str, str] = {
     "H-D2-cfg": "harness.mechanisms.h_d2_cfg",
     "H-D2-synthid": "harness.mechanisms.h_d2_synthid",
     "H-D2-xgr": "harness.mechanisms.h_d2_xgr",
+    "H-D3-block": "harness.mechanisms.h_d3_block",
     "H-D3-postcheck": "harness.mechanisms.h_d3_postcheck",
 }
 """Every hypothesis by the name that it is registered under, and where it is."""
