@@ -193,7 +193,7 @@ def walked(case: Case, screened: Screened, lane: Lane, judge: Judge, runs: int) 
     except WorkerRefused as error:
         return _failed(case, screened, lane, error, "VOID", "with speculation")
     except WorkerLost as error:
-        return _failed(case, screened, lane, error, "CRASHES", "with speculation, and only then,")
+        return _died(case, screened, lane, error)
     result = judge.decide(off, on, case, screened.tried)
     crashes = crash_masses(judge.law(off)), crash_masses(judge.law(on))
     screened = replace(screened, outcomes=counted(judge.law(off)))
@@ -284,6 +284,20 @@ def counted(law: Mapping[Outcome, float]) -> int:
 def distance(a: Mapping[Outcome, float], b: Mapping[Outcome, float]) -> float:
     """Total variation of two whole laws."""
     return math.fsum(abs(a.get(key, 0.0) - b.get(key, 0.0)) for key in {*a, *b}) / 2
+
+
+def _died(case: Case, screened: Screened, lane: Lane, error: WorkerLost) -> Row:
+    """The row of a try whose on arm cost the worker: the engine's crash if a single request does so again."""
+    lane.close()
+    try:
+        lane.open({**case.beside, **case.features}, screened.tried)
+        lane.draw(False)
+        lane.draw(True)
+    except WorkerLost as again:
+        return _failed(case, screened, lane, again, "CRASHES", "with speculation, and only then,")
+    except WorkerRefused:
+        pass  # the walk's failure is the one to tell
+    return _failed(case, screened, lane, error, "VOID", "with speculation")
 
 
 def _both(case: Case, screened: Screened, lane: Lane) -> Row | None:

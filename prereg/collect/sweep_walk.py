@@ -17,7 +17,7 @@ from prereg.model.sweep import Table, Try
 from prereg.model.tree import Tree, TreeLeaf
 from prereg.store.layout import harness_root
 
-SILENCE = 180.0
+SILENCE = 300.0
 """Seconds without a leaf after which a worker is given up."""
 
 ASSISTANT = "assistant"

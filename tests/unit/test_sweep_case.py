@@ -1,0 +1,133 @@
+"""One case of a sweep: real walks over a small decoder, and what its row says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from prereg.collect import sweep_case
+from prereg.collect.sweep_case import run_case
+from prereg.collect.sweep_walk import Lane
+from prereg.model.sweep import Row
+from tests.unit.sweep_fixture import TRIES, Judge, LocalLane, case
+
+
+@pytest.fixture(autouse=True)
+def few_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small decoder has some ten outcomes."""
+    monkeypatch.setattr(sweep_case, "OUTCOMES", 5)
+
+
+def swept(features: dict[str, Any], beside: dict[str, Any] | None = None, **change: Any) -> Row:
+    return run_case(case(features, beside, **change), cast(Lane, LocalLane()), Judge())
+
+
+def test_an_active_feature_without_fault_is_equal_on_two_tries() -> None:
+    row = swept({"model": 1})
+    assert row.verdict == "EQUAL_WITHIN_TOLERANCE", row.reason
+    assert row.attempts == row.agreeing == 2
+    assert row.activity["model"] > 0.01
+    assert row.outcomes >= 5 and row.proposals > 0 and row.accepted > 0
+    assert row.runs_off > 0 and row.runs_on > 0
+    assert row.failing_path is None
+
+
+def test_a_fault_departs_at_once_and_shows_a_path() -> None:
+    row = swept({"model": 1, "fault": "buffer"})
+    assert row.verdict == "DEPARTS"
+    assert row.attempts == 1
+    assert row.tv_lower is not None and row.tv_lower > 0.01
+    assert row.failing_path is not None and row.failing_path["choices"]
+
+
+def test_equality_of_a_feature_that_changes_nothing_is_inconclusive() -> None:
+    row = swept({"idle": True})
+    assert row.verdict == "INCONCLUSIVE"
+    assert row.reason == "equal, but idle changed nothing on the best try"
+    assert row.attempts == len(TRIES)
+
+
+def test_each_feature_of_a_pair_must_be_active() -> None:
+    row = swept({"model": 1, "idle": True})
+    assert row.verdict == "INCONCLUSIVE" and "idle changed nothing" in row.reason
+    assert row.activity["model"] > 0.01
+
+
+def test_what_stands_beside_need_not_be_active() -> None:
+    assert swept({"model": 1}, {"idle": True}).verdict == "EQUAL_WITHIN_TOLERANCE"
+
+
+def test_equality_without_proposals_is_inconclusive() -> None:
+    row = swept({"model": 1}, {"mode": "off"})
+    assert row.verdict == "INCONCLUSIVE" and "proposed nothing" in row.reason
+
+
+def test_equality_over_few_outcomes_is_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_case, "OUTCOMES", 1000)
+    row = swept({"model": 1})
+    assert row.verdict == "INCONCLUSIVE" and "outcomes" in row.reason
+
+
+def test_a_crash_under_speculation_alone_is_the_features_own_verdict() -> None:
+    row = swept({"raises": "on"})
+    assert row.verdict == "CRASHES"
+    assert row.crash_on == {"IndexError": 1.0} and row.crash_off == {}
+    assert row.failing_path is not None and row.failing_path["outcome"] == {"crash": "IndexError"}
+
+
+def test_a_crash_of_both_arms_says_so() -> None:
+    row = swept({"raises": "both"})
+    assert row.verdict == "BOTH_CRASH"
+    assert row.crash_on == row.crash_off == {"IndexError": 1.0}
+
+
+def test_a_worker_that_dies_again_on_one_request_is_a_crash() -> None:
+    row = swept({"dies": "always"})
+    assert row.verdict == "CRASHES" and "SIGSEGV" in row.reason
+
+
+def test_a_worker_that_dies_once_is_no_verdict_on_the_engine() -> None:
+    assert swept({"dies": "once"}).verdict == "VOID"
+
+
+def test_a_refused_feature_is_inconclusive_and_says_who_refused() -> None:
+    row = swept({"refused": 1})
+    assert row.verdict == "INCONCLUSIVE" and row.reason.startswith("refused: features.refused")
+
+
+def test_a_telling_try_is_walked_before_a_silent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The feature is silent on the first try: only the second is walked on both arms."""
+    lane = LocalLane()
+    opened = lane.open
+
+    def silent_on_the_first(features: Any, tried: Any) -> None:
+        opened({} if tried == TRIES[0] else features, tried)
+
+    monkeypatch.setattr(lane, "open", silent_on_the_first)
+    row = run_case(case({"model": 1}, tries=TRIES[:2]), cast(Lane, lane), Judge())
+    assert row.verdict == "EQUAL_WITHIN_TOLERANCE" and row.tried == TRIES[1]
+    assert row.attempts == 2 and row.agreeing == 1
+
+
+def test_deterministic_tries_count_in_place_of_outcomes() -> None:
+    from prereg.collect.sweep_case import ONE_OUTCOME, _together
+
+    one = replace(
+        swept({"model": 1}),
+        verdict="INCONCLUSIVE",
+        reason=ONE_OUTCOME,
+        outcomes=1,
+        accepted=3,
+        activity={"model": 0.5},
+    )
+    greedy = case({"model": 1}, deterministic=True)
+    assert _together(greedy, [one] * 12).verdict == "EQUAL_WITHIN_TOLERANCE"
+    assert _together(greedy, [one] * 12).outcomes == 12
+    assert _together(greedy, [one] * 9).verdict == "INCONCLUSIVE"
+    assert _together(greedy, [replace(one, accepted=0)] * 12).verdict == "INCONCLUSIVE"
+    void = replace(one, verdict="VOID", reason="not admitted")
+    assert _together(greedy, [*[one] * 12, void]).verdict != "EQUAL_WITHIN_TOLERANCE"
+    departs = replace(one, verdict="DEPARTS", reason="")
+    assert _together(greedy, [*[one] * 12, departs]).verdict == "DEPARTS"

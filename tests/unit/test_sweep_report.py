@@ -1,0 +1,122 @@
+"""A sweep's rows kept on the disk, and as JUnit XML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from prereg.collect.sweep_state import State, state_file
+from prereg.collect.sweep_table import uncovered_row
+from prereg.model.sweep import Row, Try
+from prereg.report.junit import junit
+
+TRIED = Try(seed="2198", initializer_range=0.4, prompt="abab", horizon=3)
+EQUAL: Row = replace(
+    uncovered_row("top-k", "total variation at most 1e-7"),
+    verdict="EQUAL_WITHIN_TOLERANCE",
+    features={"top_k": 4},
+    tried=TRIED,
+    tv_lower=1e-7,
+    tv_upper=1e-7,
+    activity={"top_k": 0.1},
+    outcomes=43,
+    seconds=1.5,
+)
+PATH = {
+    "what": "row",
+    "choices": [6],
+    "outcome": {"tokens": [6], "finish": "eos"},
+    "prefix": [],
+    "used": [0.25, 0.75],
+    "expected": [0.5, 0.5],
+    "saw": [0, 1],
+    "should_have_seen": [0, 1],
+    "calls": [{"saw": [0, 1]}, {"saw": [0, 1, 0]}],
+    "sequential_calls": [{"saw": [0, 1]}],
+}
+DEPARTS = replace(EQUAL, case="guidance", verdict="DEPARTS", reason="total variation 0.4", failing_path=PATH)
+ROWS = [
+    EQUAL,
+    DEPARTS,
+    replace(EQUAL, case="selfhash", verdict="CRASHES", reason="raises IndexError"),
+    replace(EQUAL, case="both", verdict="BOTH_CRASH", reason="both arms raise"),
+    replace(EQUAL, case="void", verdict="VOID", reason="not admitted"),
+    replace(EQUAL, case="idle", verdict="INCONCLUSIVE", reason="idle changed nothing"),
+    uncovered_row("max_time", "by the clock"),
+]
+
+
+def suite(rows: list[Row]) -> ElementTree.Element:
+    data = junit(
+        rows, build="hf-5.20.2", engine="transformers 5.20.2", vocabulary=["a", "b", *"cdef", "<eos>"]
+    )
+    found = ElementTree.fromstring(data).find("testsuite")
+    assert found is not None
+    return found
+
+
+def test_each_row_is_one_test_case_of_its_kind() -> None:
+    found = suite(ROWS)
+    counts = {name: found.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "7", "failures": "1", "errors": "3", "skipped": "2"}
+    kinds = {case.get("name"): [child.tag for child in case if child.tag != "system-out"] for case in found}
+    assert kinds == {
+        "top-k": [],
+        "guidance": ["failure"],
+        "selfhash": ["error"],
+        "both": ["error"],
+        "void": ["error"],
+        "idle": ["skipped"],
+        "max_time": ["skipped"],
+    }
+    assert float(found.get("time", "0")) == pytest.approx(9.0)
+
+
+def test_a_failure_carries_what_it_rests_on_and_the_path() -> None:
+    failure = suite([DEPARTS]).find("testcase/failure")
+    assert failure is not None and failure.text is not None
+    assert failure.get("type") == "DEPARTS"
+    for words in ("43 outcomes", "top_k 0.1", "returned               <eos>", "its calls were"):
+        assert words in failure.text
+
+
+def test_what_xml_cannot_hold_is_replaced() -> None:
+    found = suite([replace(DEPARTS, reason="a\x00\x1b[31m<b>&\ud800")]).find("testcase/failure")
+    assert found is not None and found.get("message") == "DEPARTS: a\ufffd\ufffd[31m<b>&\ufffd"
+
+
+def test_finished_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    state = State(tmp_path / "sweeps" / "a.jsonl", resume=True)
+    for row in ROWS:
+        state.add(row)
+    again = State(state.path, resume=True)
+    assert list(again.rows.values()) == ROWS
+
+
+def test_a_line_that_a_kill_cut_off_is_forgotten_and_the_next_is_whole(tmp_path: Path) -> None:
+    state = State(tmp_path / "a.jsonl", resume=True)
+    state.add(EQUAL)
+    state.add(DEPARTS)
+    data = state.path.read_bytes()
+    state.path.write_bytes(data[:-20])
+    again = State(state.path, resume=True)
+    assert list(again.rows.values()) == [EQUAL]
+    again.add(DEPARTS)
+    assert list(State(state.path, resume=True).rows.values()) == [EQUAL, DEPARTS]
+
+
+def test_without_resume_a_sweep_begins_anew(tmp_path: Path) -> None:
+    State(tmp_path / "a.jsonl", resume=True).add(EQUAL)
+    assert State(tmp_path / "a.jsonl", resume=False).rows == {}
+    assert State(tmp_path / "a.jsonl", resume=True).rows == {}
+
+
+def test_another_environment_table_harness_or_drafter_has_another_file() -> None:
+    base = ["f", "t", "h", "default"]
+    files = {state_file(*base)}
+    for at in range(4):
+        files.add(state_file(*[*base[:at], "other", *base[at + 1 :]]))
+    assert len(files) == 5
