@@ -5,27 +5,80 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prereg.codec.convert import read_authored
 from prereg.errors import UsageError
 from prereg.model.law import MaxTokens, NoEarlyEnd, NothingAfter, Predicate
+from prereg.model.study import Protocol
+
+CONFORMANCE = Path(__file__).parent / "templates" / "conformance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiny:
+    """An adapter's tiny model, and what goes with it unless it is said otherwise."""
+
+    model: dict[str, Any]
+    prompt: tuple[int, ...]
+    horizon: int
+    drafter: dict[str, Any]
+
+
+def tiny(adapter: str, seed: str, initializer_range: float) -> Tiny:
+    """The tiny model of an adapter with other weights. Raises UsageError for a bad seed."""
+    if adapter == "llamacpp":
+        entry = json.loads((CONFORMANCE / "models.json").read_bytes())[adapter]
+        return Tiny(
+            model=_reseeded(entry["model"], seed, initializer_range),
+            prompt=tuple(entry["prompt"]),
+            horizon=int(entry["horizon"]),
+            drafter=dict(entry["drafter"]),
+        )
+    model = tiny_model(seed, initializer_range)
+    return Tiny(
+        model=model,
+        prompt=tuple(model["vocab"].index(letter) for letter in "abcdabcdab"),
+        horizon=3,
+        drafter={"kind": "prompt-lookup", "max_ngram": 2, "max_tokens": 3},
+    )
+
+
+def conformance_protocol(study: str) -> Protocol:
+    """The protocol of the template `conformance` under a name, with its blanks."""
+    value = json.loads((CONFORMANCE / "protocol.json").read_bytes())
+    value["study"] = study
+    return read_authored(json.dumps(value).encode(), "protocol", Protocol, where="protocol.json")
 
 
 def tiny_model(seed: str, initializer_range: float) -> dict[str, Any]:
     """The tiny model of the template `conformance` with other weights. Raises UsageError for a bad seed."""
+    protocol = json.loads((CONFORMANCE / "protocol.json").read_bytes())
+    return _reseeded(protocol["models"]["tiny"], seed, initializer_range)
+
+
+def _reseeded(model: Mapping[str, Any], seed: str, initializer_range: float) -> dict[str, Any]:
     if not re.fullmatch(r"0|[1-9][0-9]{0,18}", seed):
         raise UsageError(f"{seed!r} is no seed: decimal digits", where="--model-seed", next_step="2198")
-    template = Path(__file__).parent / "templates" / "conformance" / "protocol.json"
-    model: dict[str, Any] = json.loads(template.read_bytes())["models"]["tiny"]
     return {**model, "seed": seed, "initializer_range": initializer_range}
 
 
 def documented_rules(
-    features: Mapping[str, Any], horizon: int, prompt: Sequence[int], model: Mapping[str, Any]
+    features: Mapping[str, Any],
+    horizon: int,
+    prompt: Sequence[int],
+    model: Mapping[str, Any],
+    ends: Sequence[int] = (),
 ) -> list[Predicate]:
-    """The predicates that these parameters of the engine bring with them, by its documentation."""
-    vocabulary: list[str] = model["vocab"]
+    """The predicates that these parameters of the engine bring with them, by its documentation.
+
+    `ends` are the end tokens of a model whose description does not name them. A stop string is a rule on
+    tokens only where each token is a letter: a checkpoint's has none here.
+    """
+    vocabulary: list[str] = model.get("vocab", [])
+    ends = (model["eos"],) if "eos" in model else tuple(ends)
     found = [
         Predicate(
             id="horizon",
@@ -35,13 +88,13 @@ def documented_rules(
         )
     ]
     least = features.get("min_new_tokens")
-    if isinstance(least, int):
+    if isinstance(least, int) and ends:
         found.append(
             Predicate(
                 id="no-early-end",
                 statement="The end token is not among the first min_new_tokens tokens.",
                 source="min_new_tokens",
-                rule=NoEarlyEnd(n=least, end=(model["eos"],)),
+                rule=NoEarlyEnd(n=least, end=tuple(ends)),
             )
         )
     stops = features.get("stop_strings") or []
