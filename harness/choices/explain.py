@@ -50,8 +50,8 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
     """Run a path once more and compare each of its choices with sequential decoding.
 
     `what` is `row` (the engine held other probabilities), `stop` (it went on where the stopping rule ends,
-    or ended where it does not), `committed` (it returned tokens that were not chosen), `crash`,
-    `diverged` (the path cannot be taken again) or `unknown`.
+    or ended where it does not), `committed` (it returned tokens that were not chosen), `returned` (it made
+    something else of what was chosen), `crash`, `diverged` (the path cannot be taken again) or `unknown`.
     """
     chooser = Chooser(prefix=choices, expand=expand)
     listens, stops = hasattr(program, "stops"), list[Any]()
@@ -94,7 +94,8 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
             "largest": float(np.abs(point.row - expected).max()),
             **_seen(program.prompt, trace, point),
         }
-    return result | _ending(program.prompt, stops, kernel, chooser, run)
+    handed: Prefix | None = getattr(program, "yielded", None)
+    return result | _ending(program.prompt, stops, kernel, chooser, run, handed)
 
 
 def _expected(kernel: Kernel, point: Point, drafted: Sequence[Row]) -> Row | None:
@@ -180,12 +181,23 @@ def _whole(prompt: Sequence[int], call: Any) -> list[int]:
 
 
 def _ending(
-    prompt: Sequence[int], shown: Sequence[Any], kernel: Kernel, chooser: Chooser, run: Run
+    prompt: Sequence[int],
+    shown: Sequence[Any],
+    kernel: Kernel,
+    chooser: Chooser,
+    run: Run,
+    handed: Prefix | None,
 ) -> dict[str, Any]:
-    """No row differs: what was done with the chosen tokens must."""
+    """No row differs: what was done with the chosen tokens must.
+
+    `handed` are the tokens that the engine's loop handed out, where its caller gets to see others.
+    """
     if "tokens" not in run.outcome:
         return {"what": "crash"}
-    tokens = tuple(run.outcome["tokens"])
+    chosen = _chosen(chooser.points)
+    tokens: Prefix = tuple(run.outcome["tokens"]) if handed is None else handed
+    if handed is not None and chosen[:-1] == handed:
+        tokens = chosen  # the loop ended before it handed out the last one
     for length in range(1, len(tokens) + 1):
         stops = length >= kernel.horizon or kernel.stops([tokens[:length]])[0]
         if stops != (length == len(tokens)):
@@ -202,9 +214,10 @@ def _ending(
                 # They are first asked when there is a token.
                 "sequential_calls": _sequential(prompt, names, prefix, 1),
             }
-    chosen = _chosen(chooser.points)
     if chosen[: len(tokens)] != tokens[: len(chosen)]:
         return {"what": "committed", "chosen": list(chosen)}
+    if handed is not None and kernel.outcome(tokens) != run.outcome:
+        return {"what": "returned", "prefix": list(tokens), "expected": dict(kernel.outcome(tokens))}
     return {}
 
 
