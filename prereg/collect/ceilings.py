@@ -33,18 +33,19 @@ class Clocks:
         self._lock = threading.Lock()
         self._began = clock() - study_spent
         self._spent = dict(unit_spent or {})
-        self._running: dict[str, dict[int, float]] = {}
+        self._running: dict[str, list[float]] = {}
+        """When each worker that is at a unit began; which of them ends first does not matter to the sum."""
 
     def start(self, job: Job) -> None:
         """See `Limits.start`."""
         with self._lock:
-            self._running.setdefault(job.shard.unit.id, {})[job.shard.index] = self._clock()
+            self._running.setdefault(job.shard.unit.id, []).append(self._clock())
 
     def stop(self, job: Job) -> None:
         """See `Limits.stop`."""
         unit = job.shard.unit.id
         with self._lock:
-            began = self._running[unit].pop(job.shard.index)
+            began = self._running[unit].pop()
             self._spent[unit] = self._spent.get(unit, 0.0) + self._clock() - began
 
     def left(self, job: Job) -> float:
@@ -58,8 +59,8 @@ class Clocks:
     def _unit_left(self, unit: str) -> float:
         with self._lock:
             now = self._clock()
-            running = self._running.get(unit, {})
-            spent = self._spent.get(unit, 0.0) + sum(now - began for began in running.values())
+            running = self._running.get(unit, [])
+            spent = self._spent.get(unit, 0.0) + sum(now - began for began in running)
             return (self._ceilings.unit_seconds - spent) / max(1, len(running))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from prereg.collect.worker import Launch, Worker
 
@@ -33,6 +33,14 @@ class Opening:
             prompt = list(worker.call("tokenize", adapter=adapter, model=model, text=self.text)["tokens"])
         worker.call("open", configuration=dict(self.configuration), model=model, prompt=prompt, cwd=self.cwd)
         return prompt
+
+
+class Hands(Protocol):
+    """Workers with one configuration open, however many and wherever they come from."""
+
+    def every(self, call: Callable[[Worker], Any]) -> list[Any]:
+        """Let every worker carry out `call`, all at once; raises the first failure of any."""
+        ...
 
 
 class Lanes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -22,6 +24,7 @@ from prereg.collect.gates import Admission
 from prereg.collect.intake import Binding, discard_leftovers, prepare, store
 from prereg.collect.network import Isolation
 from prereg.collect.progress import Progress
+from prereg.collect.runtime import cache_folder
 from prereg.collect.staging import Stage, staged
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed
 from prereg.model.plan import Shard, plan
@@ -168,6 +171,7 @@ class _Run:
             isolation=cut,
             workers=workers,
             request_seconds=float(protocol.ceilings.request_seconds),
+            journals=journals_of(self.verified.seal),
         )
         clocks = Clocks(
             protocol.ceilings,
@@ -307,6 +311,8 @@ class _Run:
                 "invalid": sorted(self.invalid),
             }
             self.ledger.append("collection-ended", body, self.principal)
+        if complete:
+            shutil.rmtree(journals_of(self.verified.seal), ignore_errors=True)
         name = self.verified.study.protocol.study
         planned = len(plan(self.verified.study.protocol, self.verified.study.seeds))
         progress = "complete" if complete else f"{len(self.stored)} of {planned} shards"
@@ -330,6 +336,11 @@ class _Run:
             seconds=time.monotonic() - began,
             commit=commit,
         )
+
+
+def journals_of(seal: str) -> Path:
+    """Where a study's unfinished trees are kept: outside of the study, bound to its seal."""
+    return cache_folder() / "walks" / seal
 
 
 def _advance(progress: Progress, shard: Shard, requests: int, pace: Pace) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from prereg.collect.lanes import Lanes
+from prereg.collect.lanes import Hands
 from prereg.collect.leaf import leaf_of
 from prereg.collect.split_checks import Checks, checked, merged_walk, restart_of, whole
 from prereg.collect.split_journal import Journal
@@ -38,6 +38,8 @@ class Plan:
     arms: Sequence[Mapping[str, Any]]
     first: int | None = None
     """Only the law of the first so many tokens; None for all."""
+    close: bool = True
+    """Whether the last choice before the horizon is told from its row."""
     checks: Checks = field(default_factory=Checks)
 
 
@@ -83,7 +85,7 @@ class _Task:
 
 
 def walk_split(
-    plan: Plan, lanes: Lanes, journal: Journal, advance: Callable[[str, int], None]
+    plan: Plan, lanes: Hands, journal: Journal, advance: Callable[[str, int], None]
 ) -> dict[str, Tree]:
     """Walk every arm of `plan` to its end, in all lanes at once; the trees by the arms' ids.
 
@@ -101,12 +103,12 @@ class _Scheduler:
         self._plan = plan
         self._journal = journal
         self._advance = advance
-        self._arms = [_Arm(arm=arm, begun=now) for arm in plan.arms]
+        self._arms = [_Arm(arm=arm, begun=now, close=plan.close) for arm in plan.arms]
         self._tasks = deque(_Task(arm=arm, request=arm.request(plan, None)) for arm in self._arms)
         self._changed = threading.Condition()
         self._failed = False
 
-    def run(self, lanes: Lanes) -> dict[str, Tree]:
+    def run(self, lanes: Hands) -> dict[str, Tree]:
         lanes.every(self._serve)
         trees = {arm.id: arm.tree for arm in self._arms}
         return {name: tree for name, tree in trees.items() if tree is not None}
@@ -168,7 +170,8 @@ class _Scheduler:
             arm.leaves = 0
             self._add(_Task(arm=arm, request=arm.request(self._plan, None)))
             return
-        found["refill"]["expanded"], found["closed"]["reopened"] = arm.expand, not arm.close
+        found["refill"]["expanded"] = arm.expand
+        found["closed"]["reopened"] = self._plan.close and not arm.close
         unaccounted = sum(int(part["admission"]["randomness"]["unaccounted"]) for part in arm.parts)
         admission = whole(leaves, walk, found, unaccounted)
         admission["restarts"] = arm.restarts

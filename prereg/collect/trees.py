@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from prereg.codec.convert import outcome_from
+from prereg.codec.convert import outcome_from, to_json
 from prereg.collect.executors.base import Finished
 from prereg.collect.replies import BadReply
 from prereg.model.record import Counters, LeafRecord
@@ -19,6 +19,7 @@ from prereg.model.tree import (
     RandomnessCheck,
     RefillCheck,
     TreeAdmission,
+    TreeLeaf,
     TreeMeta,
     WalkCheck,
 )
@@ -67,6 +68,24 @@ def tree_of(finished: Finished, *, seal: str, drafter: bool) -> tuple[list[LeafR
     meta = tree_meta(finished.tree)
     check_tree_meta(meta, sum(record.closed for record in records), where=shard.unit.id)
     return records, meta
+
+
+def leaf_line(leaf: TreeLeaf) -> dict[str, Any]:
+    """A leaf as a worker would send it: a tree walked in parts passes the same checks as a whole one."""
+    return {
+        "choices": list(leaf.choices),
+        "kinds": leaf.kinds,
+        "p": list(leaf.p),
+        "outcome": to_json(leaf.outcome),
+        "counters": {
+            "proposals": leaf.proposals,
+            "verifications": leaf.verifications,
+            "accepted": leaf.accepted,
+        },
+        "digest": leaf.digest,
+        "closed": leaf.closed,
+        "filled": leaf.filled,
+    }
 
 
 def _checked(leaf: Any) -> dict[str, Any]:

@@ -106,17 +106,19 @@ class Site:
     isolation: Isolation
     workers: int
     request_seconds: float
+    journals: Path
+    """Where finished parts of trees are kept over a kill; its name tells the seal."""
 
 
 class Limits(Interface):
     """The ceilings of time. Safe from any thread."""
 
     def start(self, job: Job) -> None:
-        """The job's clock starts."""
+        """A worker begins on the job; several may be on one."""
         ...
 
     def stop(self, job: Job) -> None:
-        """The job's clock stops."""
+        """A worker is done with the job."""
         ...
 
     def left(self, job: Job) -> float:

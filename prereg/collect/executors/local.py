@@ -9,8 +9,14 @@ from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from prereg.codec.canonical import value_digest
 from prereg.collect.executors.base import Failed, Finished, Job, Limits, Opening, Site
+from prereg.collect.executors.crew import Crew
 from prereg.collect.runtime import interpreter
+from prereg.collect.split import Plan, walk_split
+from prereg.collect.split_checks import Checks
+from prereg.collect.split_journal import Journal
+from prereg.collect.trees import leaf_line
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
 
@@ -27,6 +33,7 @@ class LocalExecutor:
         # SimpleQueue, because its put may be called by a signal handler that interrupted its get.
         self._results: queue.SimpleQueue[Finished | Failed | BaseException | None] = queue.SimpleQueue()
         self._live: dict[int, Worker] = {}
+        self._crews: list[Crew] = []
 
     def run(
         self,
@@ -41,6 +48,8 @@ class LocalExecutor:
         # A thread that is ahead of the intake waits here, so that finished shards never pile up in memory.
         room = threading.Semaphore(2 * self._site.workers)
         count = min(self._site.workers, max(1, len(jobs)))
+        if any(_divisible(job) for job in jobs):
+            count = self._site.workers
         threads = [
             threading.Thread(
                 target=self._serve, args=(number, waiting, limits, advance, room), name=f"worker-{number}"
@@ -93,8 +102,17 @@ class LocalExecutor:
                 job = None if self._stopping else waiting.take(seat.opened)
                 if job is None:
                     room.release()
-                    break
-                result = seat.draw(job, limits, advance)
+                    busy = next((crew for crew in list(self._crews) if crew.wants(number)), None)
+                    if busy is None:
+                        break
+                    seat.help(busy, limits)
+                    continue
+                crew = self._crew_of(job, limits, number)
+                try:
+                    result = seat.draw(job, limits, advance, crew)
+                finally:
+                    if crew is not None:
+                        crew.close()
                 if not self._stopping:
                     self._results.put(result)
         except BaseException as error:  # noqa: BLE001  (it is raised again where the results are read)
@@ -102,6 +120,14 @@ class LocalExecutor:
         finally:
             seat.leave()
             self._results.put(None)
+
+    def _crew_of(self, job: Job, limits: Limits, seat: int) -> Crew | None:
+        if not _divisible(job):
+            return None
+        crew = Crew(job, limits)
+        crew.wants(seat)  # its own seat is not asked
+        self._crews.append(crew)
+        return crew
 
 
 class _Waiting:
@@ -136,8 +162,10 @@ class _Seat:
         self._worker: Worker | None = None
         self.opened: Opening | None = None
 
-    def draw(self, job: Job, limits: Limits, advance: Callable[[Job, int], None]) -> Finished | Failed:
-        """Draw one shard, or walk one tree."""
+    def draw(
+        self, job: Job, limits: Limits, advance: Callable[[Job, int], None], crew: Crew | None
+    ) -> Finished | Failed:
+        """Draw one shard, or walk one tree, as a crew where it can be divided."""
         replies: list[Any] = []
 
         def received(reply: Any) -> None:
@@ -157,8 +185,10 @@ class _Seat:
                 "seeds": [str(seed) for seed in job.shard.seeds()],
                 "left": lambda: limits.left(job),
             }
-            tree = None
-            if job.walk is None:
+            tree: Any = None
+            if crew is not None:
+                replies, tree = self._split(job, crew, worker, advance)
+            elif job.walk is None:
                 worker.call(
                     "draws",
                     rows=job.shard.rows,
@@ -189,6 +219,52 @@ class _Seat:
             started=started.isoformat(),
             ended=ended.isoformat(),
         )
+
+    def _split(
+        self, job: Job, crew: Crew, worker: Worker, advance: Callable[[Job, int], None]
+    ) -> tuple[list[Any], Any]:
+        """Walk a whole tree in parts, this worker and whoever helps; its leaves and its end."""
+        assert job.walk is not None
+        unit, arm = job.shard.unit.id, str(job.arm["id"])
+        seeds = {arm: [str(seed) for seed in job.shard.seeds()]}
+        # The oracle is the analysis's affair, and so is what the leaves weigh.
+        plan = Plan(
+            arms=[job.arm], close=bool(job.walk["close_last"]), checks=Checks(seeds=seeds, oracle=False)
+        )
+        folder = self._site.journals
+        journal = Journal(folder / f"{unit}.jsonl", value_digest({"walks": folder.name, "unit": unit}))
+        crew.owned(worker)
+        done = 0
+
+        def told(_: str, leaves: int) -> None:
+            nonlocal done
+            done += leaves
+            advance(job, leaves)
+
+        try:
+            (tree,) = walk_split(plan, crew, journal, told).values()
+        except BaseException as error:
+            advance(job, -done)
+            if isinstance(error, KeyError | TypeError | ValueError | AttributeError):
+                raise WorkerLost(f"the worker returned what is no part of a tree: {error!r}") from None
+            raise
+        finally:
+            # It stays until the collection is complete: a run that is killed begins where this one was.
+            journal.close()
+        end = {"runs": tree.runs, "unexplored": tree.unexplored, "admission": tree.admission}
+        return [leaf_line(leaf) for leaf in tree.leaves], end
+
+    def help(self, crew: Crew, limits: Limits) -> None:
+        """Walk parts of another seat's tree. A worker that cannot even begin loses nobody's unit."""
+        if not crew.lasts():
+            return
+        limits.start(crew.job)
+        try:
+            crew.help(self._opened_for(crew.job, limits))
+        except (WorkerLost, WorkerRefused):
+            self.leave(kill=True)
+        finally:
+            limits.stop(crew.job)
 
     def _opened_for(self, job: Job, limits: Limits) -> Worker:
         if self.opened is job.opening and self._worker is not None:
@@ -230,6 +306,11 @@ class _Seat:
             if kill:
                 worker.kill()
             worker.close()
+
+
+def _divisible(job: Job) -> bool:
+    """Whether a job is a tree that can be walked in parts: a whole one, without a floor."""
+    return job.walk is not None and job.walk["mode"] == "full" and not job.walk["close_floor"]
 
 
 def _reason(error: Exception) -> str:
