@@ -108,7 +108,10 @@ def _sweep(
     environment = environment_of(build)
     offered = offered_by(build, table_of)
     taken = fingerprint_at(environment, harness_root().parent)
-    state = State(state_file(taken.digest, table_of.digest, harness_digest(), drafter), resume=resume)
+    state = State(
+        state_file(taken.digest, table_of.digest, harness_digest(), drafter),
+        anew=() if resume else {case.name for case in cases},
+    )
     missing = {case.name: sorted(absent(case, table_of, offered)) for case in cases}
     present = [case for case in cases if not missing[case.name]]
     if drafter == "assistant":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,12 +20,12 @@ def state_file(fingerprint: str, table: str, harness: str, drafter: str) -> Path
 
 
 class State:
-    """Rows, one a line, each on the disk before the next case is begun."""
+    """Rows, one a line, each on the disk as soon as its case is done. `anew` are cases to forget."""
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
+    def __init__(self, path: Path, *, anew: Collection[str] = ()) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self.rows = {row.case: row for row in _read(path)} if resume else {}
+        self.rows = {row.case: row for row in _read(path) if row.case not in anew}
         # Written anew: what a kill left half-written at the end must not join the next line.
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_text("".join(_line(row) for row in self.rows.values()))

@@ -89,29 +89,31 @@ def test_what_xml_cannot_hold_is_replaced() -> None:
 
 
 def test_finished_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    state = State(tmp_path / "sweeps" / "a.jsonl", resume=True)
+    state = State(tmp_path / "sweeps" / "a.jsonl")
     for row in ROWS:
         state.add(row)
-    again = State(state.path, resume=True)
+    again = State(state.path)
     assert list(again.rows.values()) == ROWS
 
 
 def test_a_line_that_a_kill_cut_off_is_forgotten_and_the_next_is_whole(tmp_path: Path) -> None:
-    state = State(tmp_path / "a.jsonl", resume=True)
+    state = State(tmp_path / "a.jsonl")
     state.add(EQUAL)
     state.add(DEPARTS)
     data = state.path.read_bytes()
     state.path.write_bytes(data[:-20])
-    again = State(state.path, resume=True)
+    again = State(state.path)
     assert list(again.rows.values()) == [EQUAL]
     again.add(DEPARTS)
-    assert list(State(state.path, resume=True).rows.values()) == [EQUAL, DEPARTS]
+    assert list(State(state.path).rows.values()) == [EQUAL, DEPARTS]
 
 
-def test_without_resume_a_sweep_begins_anew(tmp_path: Path) -> None:
-    State(tmp_path / "a.jsonl", resume=True).add(EQUAL)
-    assert State(tmp_path / "a.jsonl", resume=False).rows == {}
-    assert State(tmp_path / "a.jsonl", resume=True).rows == {}
+def test_cases_that_are_swept_anew_are_forgotten_and_no_others(tmp_path: Path) -> None:
+    state = State(tmp_path / "a.jsonl")
+    state.add(EQUAL)
+    state.add(DEPARTS)
+    assert list(State(state.path, anew={"guidance"}).rows) == ["top-k"]
+    assert list(State(state.path).rows) == ["top-k"]
 
 
 def test_another_environment_table_harness_or_drafter_has_another_file() -> None:
