@@ -104,11 +104,11 @@ def witnesses_of(off: ArmLaw, on: ArmLaw, predicates: Sequence[Predicate]) -> tu
     """
     if not off.complete:
         return ()
+    # No outcome of the off arm breaks any of these, so that whatever breaks one is the on arm's own.
     kept = [q for q in predicates if not any(breaks(outcome, q.rule) for outcome in off.mass)]
     found = [
         (ExactWitness(outcome=outcome, predicate=q.id, p=p), rank)
         for outcome, p in on.mass.items()
-        if outcome not in off.mass
         for rank, q in enumerate(kept)
         if breaks(outcome, q.rule)
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from prereg.analyse.decide import decide
 from prereg.analyse.tally import tally
@@ -14,6 +13,7 @@ from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, W
 from prereg.model.plan import plan
 from prereg.model.seal import Entry, State
 from prereg.model.verdict import Decisions
+from prereg.seal.agree import differences
 from prereg.seal.evidence import authenticated_records, check_shard_set, exact_trees
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
@@ -29,9 +29,6 @@ from prereg.store.repo import Repo
 NAME = "analysis/decisions.json"
 STATES: tuple[State, ...] = ("collecting", "collected", "analysed", "audited")
 """The states in which a study may be analysed; for `collecting` see `_refuse_open`."""
-TOLERANCE = 1e-10
-"""Numbers of two decision files agree within this."""
-
 Progress = Callable[[str, int, int], None]
 """Called after each unit with its id, and the draws and leaves read so far and in all."""
 
@@ -203,22 +200,3 @@ def _compare(paths: StudyPaths, entry: Entry, data: bytes) -> Decisions:
                 next_step=f"prereg audit {paths.root}",
             )
     return stored
-
-
-def differences(one: Any, two: Any, at: str = "") -> list[str]:
-    """Where two JSON values differ, as pointer and both values; numbers agree within TOLERANCE."""
-    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
-        return [d for name in one for d in differences(one[name], two[name], f"{at}/{name}")]
-    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        return [
-            d for i, (a, b) in enumerate(zip(one, two, strict=True)) for d in differences(a, b, f"{at}/{i}")
-        ]
-    if _is_number(one) and _is_number(two):
-        same = abs(one - two) <= TOLERANCE
-    else:
-        same = type(one) is type(two) and one == two
-    return [] if same else [f"{at or '/'}: {one!r:.60} became {two!r:.60}"]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

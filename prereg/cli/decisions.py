@@ -94,51 +94,35 @@ def _show_walked(decisions: Decisions) -> None:
 
     table(
         "Decisions by the exact channel",
-        (
-            "configuration",
-            "verdict",
-            "because",
-            "total variation",
-            "gap D",
-            "on event",
-            "witness mass",
-            *beside,
-        ),
+        ("configuration", "verdict", "total variation", *beside),
+        [(e.id, e.verdict, interval(e), *cells(e)) for e in exact.configurations],
+    )
+    table(
+        "What they rest on",
+        ("configuration", "because", "gap D", "on event", "witness mass", "crash mass off / on"),
         [
             (
                 e.id,
-                e.verdict,
                 ", ".join(e.reasons),
-                interval(e),
                 number(e.D),
                 _event(e.D_event, e.D_complement),
                 number(e.witness_mass),
-                *cells(e),
+                f"{number(e.crash_mass.off)} / {number(e.crash_mass.on)}",
             )
             for e in exact.configurations
         ],
     )
     table(
-        "What they rest on",
-        (
-            "configuration",
-            "engine runs off / on",
-            "outcomes off / on",
-            "proposed",
-            "accepted",
-            "unexplored off / on",
-            "crash mass off / on",
-            "off from P",
-        ),
+        "The walks, off / on",
+        ("configuration", "engine runs", "outcomes", "unexplored", "proposed", "accepted", "off from P"),
         [
             (
                 e.id,
                 f"{number(e.runs.off)} / {number(e.runs.on)}",
                 f"{number(e.outcomes.off)} / {number(e.outcomes.on)}",
+                f"{number(e.unexplored.off)} / {number(e.unexplored.on)}",
                 number(e.proposals),
                 number(e.accepted),
-                f"{number(e.unexplored.off)} / {number(e.unexplored.on)}",
-                f"{number(e.crash_mass.off)} / {number(e.crash_mass.on)}",
                 number(None if e.oracle is None else e.oracle.largest),
             )
             for e in exact.configurations

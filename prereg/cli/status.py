@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, StudyDir, emit, number, say, short, table
+
+if TYPE_CHECKING:
+    from prereg.model.seal import Entry
+    from prereg.store.layout import StudyPaths
+
+CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
 
 
 @app.command(epilog="Example: prereg status studies/mine --json")
@@ -17,8 +24,10 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     from prereg.store.ledger import head_of, read_ledger, state
 
     paths = study_paths(folder)
+    exact = _exact_stages(paths)
     data = read_once(paths.ledger) if paths.ledger.exists() else b""
     entries = read_ledger(data) if data else ()
+    stored = [e for e in entries if e.type == "shard-stored"]
     now = state(entries)
     value: dict[str, Any] = {
         "study": paths.name,
@@ -27,9 +36,11 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         "entries": len(entries),
         "ledger_head": head_of(data) if data else None,
         "seal": entries[0].body["seal"] if entries else None,
-        "shards": sum(e.type == "shard-stored" for e in entries),
-        "draws": sum(e.body["draws"] for e in entries if e.type == "shard-stored"),
+        "shards": len(stored),
+        "draws": sum(e.body["draws"] for e in stored if e.body["unit"].split(".")[0] not in exact),
+        "leaves": sum(e.body["draws"] for e in stored if e.body["unit"].split(".")[0] in exact),
         "invalid": {e.body["unit"]: e.body["reason"] for e in entries if e.type == "unit-invalid"},
+        "verdicts": _verdicts(paths, entries),
         "audit": next((e.body["result"] for e in reversed(entries) if e.type == "audit"), None),
     }
     if as_json:
@@ -45,9 +56,53 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         )
         say(f"  seal         {short(value['seal'])}")
         say(f"  ledger head  {short(value['ledger_head'])} after {len(entries)} entries")
-        say(f"  stored       {number(value['shards'])} shards, {number(value['draws'])} draws")
+        leaves = f", {number(value['leaves'])} leaves of trees" if value["leaves"] else ""
+        say(f"  stored       {number(value['shards'])} shards, {number(value['draws'])} draws{leaves}")
     for unit, reason in value["invalid"].items():
         say(f"  INVALID      {unit}: {reason}")
+    if value["verdicts"]:
+        channels = [c for c in CHANNELS if any(c in row for row in value["verdicts"].values())]
+        table(
+            "Verdicts",
+            ("configuration", *(CHANNELS[c] for c in channels)),
+            [(name, *(row.get(c, "-") for c in channels)) for name, row in value["verdicts"].items()],
+        )
     if value["audit"]:
         say(f"  audit        {value['audit']}")
     say(f"Next: {value['next']}")
+
+
+def _exact_stages(paths: StudyPaths) -> frozenset[str]:
+    """The stages whose units are trees, as far as the protocol can be read; its faults are for `check`."""
+    from prereg.codec.convert import read_authored
+    from prereg.errors import PreregError
+    from prereg.model.study import Protocol
+    from prereg.store.files import read_in
+
+    try:
+        data = read_in(paths.root, "protocol.json")[0]
+        protocol = read_authored(data, "protocol", Protocol, where="protocol.json")
+    except PreregError:
+        return frozenset()
+    return frozenset(stage.id for stage in protocol.stages if stage.channel == "exact")
+
+
+def _verdicts(paths: StudyPaths, entries: Sequence[Entry]) -> dict[str, dict[str, str]] | None:
+    """The verdicts of the ledger's last analysis; None without one, or if its file is not what it was."""
+    from prereg.cli.decisions import verdicts
+    from prereg.codec.canonical import digest
+    from prereg.codec.convert import read_machine
+    from prereg.errors import PreregError
+    from prereg.model.verdict import Decisions
+    from prereg.store.files import read_in
+
+    entry = next((e for e in reversed(entries) if e.type == "analysis"), None)
+    if entry is None:
+        return None
+    try:
+        data = read_in(paths.root, "analysis/decisions.json")[0]
+        if digest(data) != entry.body["decisions_sha256"]:
+            return None
+        return verdicts(read_machine(data, "decisions", Decisions, where="analysis/decisions.json"))
+    except PreregError:
+        return None

@@ -222,10 +222,12 @@ def _tiny(value: float) -> str:
 
 
 def _mass(value: float | None) -> str:
-    """A probability: six decimals, or two digits and the power of ten where six would show nothing."""
+    """A probability: six decimals, or two digits and the power of ten where six would show little."""
     if value is None:
         return "–"
-    return f"{value:.6f}" if value == 0 or value >= 1e-4 else f"{value:.1e}".replace("-", "−")
+    if value == 0:
+        return "0"
+    return f"{value:.6f}" if value >= 1e-4 else f"{value:.1e}".replace("-", "−")
 
 
 def _when(time: str) -> str:

@@ -6,18 +6,21 @@ import difflib
 from dataclasses import dataclass
 from typing import Literal
 
-from prereg.codec.canonical import digest
+from prereg.codec.canonical import digest, loads
 from prereg.errors import PreregError, WrongState
 from prereg.model.seal import Manifest
+from prereg.seal.agree import differences
 from prereg.seal.manifest import WHERE, read_manifest
 from prereg.seal.order import seal_commit
 from prereg.store.files import read_in, read_with_mode
 from prereg.store.folder import is_known, is_unsealed, walk
 from prereg.store.harness import harness_files
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import read_ledger
 from prereg.store.repo import Repo
 
 Change = Literal["added", "removed", "changed"]
+DECISIONS = "analysis/decisions.json"
 MAX_TEXT = 1_000_000
 """Largest file that is compared line by line, in bytes."""
 
@@ -46,12 +49,15 @@ class StudyDiff:
     files: tuple[FileChange, ...]
     harness: tuple[FileChange, ...]
     """Sealed harness against the installed one: for information, a study runs its sealed copy."""
+    decisions: tuple[str, ...]
+    """Where analysis/decisions.json says other than what the ledger's analysis wrote, value by value."""
 
 
 def diff_study(paths: StudyPaths) -> StudyDiff:
     """Compare a study's folder with its manifest. Nothing is trusted or verified by it.
 
-    Raises WrongState for a study without a seal, and a codec error for a manifest that cannot be read.
+    Raises WrongState for a study without a seal, and a codec error for a manifest or a ledger that cannot be
+    read.
     """
     if not paths.manifest.exists():
         raise WrongState(
@@ -92,7 +98,45 @@ def diff_study(paths: StudyPaths) -> StudyDiff:
                 diff=_diff(name, before, now),
             )
         )
-    return StudyDiff(seal=digest(data), files=tuple(found), harness=_harness(paths, manifest))
+    return StudyDiff(
+        seal=digest(data),
+        files=tuple(found),
+        harness=_harness(paths, manifest),
+        decisions=_decisions(paths),
+    )
+
+
+def _decisions(paths: StudyPaths) -> tuple[str, ...]:
+    """What differs in the decisions; one line if only their bytes do, or if git has not the old ones."""
+    data = read_in(paths.root, "ledger.jsonl")[0] if paths.ledger.exists() else b""
+    entries = read_ledger(data) if data else ()
+    entry = next((e for e in reversed(entries) if e.type == "analysis"), None)
+    if entry is None:
+        return ("there is a file of decisions, and no analysis in the ledger",) * paths.decisions.exists()
+    wanted = entry.body["decisions_sha256"]
+    now = _now(paths, DECISIONS)[0]
+    if now is None:
+        return (f"the file of ledger entry {entry.seq} is missing",)
+    if digest(now) == wanted:
+        return ()
+    before = _head_blob(paths)
+    if before is None or digest(before) != wanted:
+        return (f"the file is not that of ledger entry {entry.seq}, which git does not have either",)
+    try:
+        found = differences(loads(before, where=DECISIONS), loads(now, where=DECISIONS))
+    except PreregError as error:
+        return (error.what,)
+    return tuple(found) or ("every value is the same, the bytes are not",)
+
+
+def _head_blob(paths: StudyPaths) -> bytes | None:
+    """The committed decisions, where git has them."""
+    try:
+        repo = Repo.find(paths.root)
+        commit = repo.head()
+        return None if commit is None else repo.blob_at(commit, paths.decisions)
+    except PreregError:
+        return None
 
 
 class _Committed:

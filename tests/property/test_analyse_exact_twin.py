@@ -13,7 +13,6 @@ from bench.synthetic import SEAL, draws_of
 from bench.trees import GOOD, exact_study, leaf, unit_tree
 from prereg.analyse.decide import decide
 from prereg.analyse.laws import arm_law, law_of, tv_interval
-from prereg.analyse.run import differences
 from prereg.analyse.shape import shape_fault
 from prereg.analyse.tally import tally
 from prereg.codec.canonical import dump_file
@@ -23,6 +22,7 @@ from prereg.model.law import Crashed, Decoded, Family, Mass, Outcome, Predicate
 from prereg.model.study import Study
 from prereg.model.tree import PathCheck, TreeLeaf, UnitTree
 from prereg.model.verdict import Decisions
+from prereg.seal.agree import differences
 from tests.unit.exact_twin import decide_slowly, is_tree
 
 OUTCOMES: tuple[Outcome, ...] = (

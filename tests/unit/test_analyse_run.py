@@ -9,12 +9,13 @@ import pytest
 from study_fixture import fabricate_records, git, make_study, seal, signing_key
 
 from prereg.analyse import run
-from prereg.analyse.run import analyse_study, decisions_of, differences
+from prereg.analyse.run import analyse_study, decisions_of
 from prereg.audit.run import audit_study
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
 from prereg.errors import EvidenceIncomplete, VerificationFailed, WrongState
 from prereg.model.verdict import Decisions
+from prereg.seal.agree import differences
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter

@@ -161,8 +161,13 @@ def test_the_oracle_voids_beyond_a_millionth() -> None:
         found = decided(FAIR, coin(*EVEN), reference=reference)
         assert found.reasons == reasons
         assert found.oracle is not None and found.oracle.largest == pytest.approx(by)
-    missing = (Mass(outcome=HEADS, p=0.5), Mass(outcome=EDGE, p=0.5))
-    assert decided(FAIR, coin(*EVEN), reference=missing).oracle == OracleGap(outcomes=2, largest=0.5)
+
+
+def test_the_oracle_looks_at_the_outcomes_of_either() -> None:
+    only_off = (Mass(outcome=HEADS, p=0.5),)
+    assert decided(FAIR, coin(*EVEN), reference=only_off).oracle == OracleGap(outcomes=1, largest=0.5)
+    only_reference = (*(Mass(outcome=y, p=p) for p, y in EVEN), Mass(outcome=EDGE, p=0.25))
+    assert decided(FAIR, coin(*EVEN), reference=only_reference).oracle == OracleGap(outcomes=3, largest=0.25)
 
 
 def test_no_word_of_the_oracle_while_something_is_unexplored() -> None:
@@ -197,7 +202,7 @@ def test_ties_go_to_the_first_event_and_to_the_event_itself() -> None:
 def test_a_witness_that_breaks_two_rules_stands_twice_and_counts_once() -> None:
     off = coin((1.0, HEADS), proposals=0)
     crooked = Decoded(tokens=(2,), finish="length")
-    on = coin((0.5, HEADS), (0.125, EDGE), (0.25, crooked), (0.125, TAILS))
+    on = coin((0.5, HEADS), (0.125, TAILS), (0.125, EDGE), (0.25, crooked))
     found = decided(off, on, predicates=(SHORT, ONLY))
     assert [(w.outcome, w.predicate, w.p) for w in found.witnesses] == [
         (crooked, "only", 0.25), (EDGE, "short", 0.125), (EDGE, "only", 0.125), (TAILS, "only", 0.125),
