@@ -157,7 +157,7 @@ class ExactPlan:
     close_last: bool
     """Whether the last choice before the horizon is told from its row."""
     close_floor: float
-    """Leaves of at most this weight are told without a run of their own."""
+    """Paths lighter than this stay unexplored, as one number."""
     premise_alpha: float | None
     """Error budget of the test that draws follow the trees' laws; None for no test."""
 
