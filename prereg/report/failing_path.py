@@ -26,13 +26,14 @@ def lines(path: Mapping[str, Any], vocabulary: Sequence[str]) -> list[str]:
         if path.get("saw") is not None:
             found.append(f"the processor saw      {text(path['saw'])}")
         found.append(f"it should have seen    {text(path.get('should_have_seen', []))}")
-        calls = [text(call["saw"]) for call in path.get("calls", [])]
-        wanted = [text(call["saw"]) for call in path.get("sequential_calls", [])]
-        if calls != wanted:
-            found.append(f"its calls were         {'; '.join(calls)}")
-            found.append(f"sequentially           {'; '.join(wanted)}")
     elif path.get("what") == "stop":
         found.append(f"{path['detail']} after  {text(path['prefix'])}")
     elif path.get("what") != "crash":
         found.append(f"what went wrong        {path.get('what')}")
+    # Of a row, what its processors were shown; of a stop, what the stopping criteria were.
+    calls = [text(call["saw"]) for call in path.get("calls", [])]
+    wanted = [text(call["saw"]) for call in path.get("sequential_calls", [])]
+    if calls != wanted:
+        found.append(f"its calls were         {'; '.join(calls)}")
+        found.append(f"sequentially           {'; '.join(wanted)}")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,9 @@ ENGINES: Mapping[str, str] = {"hf": "transformers", "llamacpp": "llama_cpp"}
 
 STOPPING: Mapping[str, str] = {"hf": "stopping", "llamacpp": "stopping_criteria"}
 """The feature that takes stopping criteria, by adapter."""
+
+SEED, RANGE = "2198", 0.4
+"""The tiny model's weights, unless another model is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +49,14 @@ class Given:
 
 def case_of(given: Given) -> Case:
     """The case with the blanks filled in. Raises UsageError."""
+    from prereg.draft.rules import tiny
+
     engine = given.engine or _engine(given.build)
     if engine not in ENGINES:
         raise UsageError(f"there is no engine {engine!r}", next_step=f"one of: {', '.join(ENGINES)}")
-    tiny = _tiny(engine)
-    model = dict(given.model or tiny["model"])
-    prompt = _prompt(tiny["prompt"] if given.prompt is None else given.prompt, model)
+    default = tiny(engine, SEED, RANGE)
+    model = dict(given.model or default.model)
+    prompt = _prompt(default.prompt if given.prompt is None else given.prompt, model)
     features = dict(given.features)
     for name, entries in (("processors", given.processors), (STOPPING[engine], given.stopping)):
         if entries:
@@ -65,9 +69,9 @@ def case_of(given: Given) -> Case:
         "adapter": engine,
         "model": "tiny",
         "prompt": "prompt",
-        "horizon": tiny["horizon"] if given.horizon is None else given.horizon,
+        "horizon": default.horizon if given.horizon is None else given.horizon,
         "features": features,
-        "drafter": _drafter(given.drafter, tiny["drafter"], model),
+        "drafter": _drafter(given.drafter, default.drafter, model),
         "predicates": [],
         "command": None,
     }
@@ -92,22 +96,6 @@ def _engine(build: str | None) -> str:
         if found
         else "install an engine, or name a build: build='hf-5.17.0'",
     )
-
-
-def _tiny(engine: str) -> dict[str, Any]:
-    """The template's tiny model of that engine, with the prompt, horizon and drafter that go with it."""
-    from prereg.draft import rules
-
-    if engine == "hf":
-        return {
-            "model": rules.tiny_model("2198", 0.4),
-            "prompt": [0, 1, 2, 3, 0, 1, 2, 3, 0, 1],
-            "horizon": 3,
-            "drafter": {"kind": "prompt-lookup", "max_ngram": 2, "max_tokens": 3},
-        }
-    path = Path(rules.__file__).parent / "templates" / "conformance" / "models.json"
-    tiny: dict[str, Any] = json.loads(path.read_bytes())[engine]
-    return tiny
 
 
 def _prompt(given: str | Sequence[int], model: Mapping[str, Any]) -> list[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from prereg.report import failing_path
 
 if TYPE_CHECKING:
     from prereg.testing.assertion import Finding
@@ -36,7 +38,8 @@ def message(finding: Finding) -> str:
         lines.append(f"  largest event          {exact.event}, on minus off {exact.event_gap:+.6g}")
     lines.append(f"  drafter                {exact.proposals:,} proposed, {exact.accepted:,} accepted")
     if exact.verdict == "DEPARTS" and finding.path is not None:
-        lines += ["The shortest failing path:", *path_lines(finding.path, finding.vocabulary)]
+        shown = failing_path.lines(finding.path, finding.vocabulary)
+        lines += ["The shortest failing path:", *(f"  {line}" for line in shown)]
     if exact.verdict == "VOID":
         lines += _void(finding.admission)
     if exact.verdict == "INCONCLUSIVE":
@@ -70,36 +73,3 @@ def _void(admission: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for name in ("walk", "replay")
     )
     return [*lines, REMEMBERS] if replayed else lines
-
-
-def path_lines(path: Mapping[str, Any], vocabulary: Sequence[str]) -> list[str]:
-    """A failing path (`harness.choices.explain`) in words, with tokens as the vocabulary spells them."""
-
-    def text(tokens: Sequence[int]) -> str:
-        return " ".join(vocabulary[t] if t < len(vocabulary) else str(t) for t in tokens) or "(nothing)"
-
-    outcome, what = path.get("outcome", {}), path.get("what")
-    lines = []
-    if "tokens" in outcome:
-        lines.append(f"  returned               {text(outcome['tokens'])}")
-    if "crash" in outcome:
-        lines.append(f"  crashed                {outcome['crash']}")
-    if what == "row":
-        lines += [
-            f"  after the prefix       {text(path['prefix'])}",
-            f"  probabilities used     {[round(p, 4) for p in path['used']]}",
-            f"  sequential decoding's  {[round(p, 4) for p in path['expected']]}",
-        ]
-        if path.get("saw") is not None:
-            lines.append(f"  the processor saw      {text(path['saw'])}")
-        lines.append(f"  it should have seen    {text(path.get('should_have_seen', []))}")
-    elif what == "stop":
-        lines.append(f"  {path['detail']} after the prefix {text(path['prefix'])}")
-    else:
-        lines.append(f"  what went wrong        {what}")
-    calls = [text(call["saw"]) for call in path.get("calls", [])]
-    wanted = [text(call["saw"]) for call in path.get("sequential_calls", [])]
-    if calls != wanted:
-        lines.append(f"  its calls were         {'; '.join(calls) or '(none)'}")
-        lines.append(f"  sequentially           {'; '.join(wanted) or '(none)'}")
-    return lines

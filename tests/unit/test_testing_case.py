@@ -144,8 +144,17 @@ def test_a_departure_shows_the_path_and_what_the_processor_saw() -> None:
 
 
 def test_a_path_past_a_stop_says_so() -> None:
-    path = {"what": "stop", "detail": "went on past a stop", "prefix": [1], "outcome": {"tokens": [1, 2]}}
-    assert "went on past a stop after the prefix b" in message(finding("DEPARTS", path=path))
+    path = {
+        "what": "stop",
+        "detail": "went on past a stop",
+        "prefix": [1],
+        "outcome": {"tokens": [1, 2]},
+        "calls": [{"saw": [0, 1, 2]}],
+        "sequential_calls": [{"saw": [0, 1]}],
+    }
+    text = message(finding("DEPARTS", path=path))
+    assert "went on past a stop after  b\n" in text
+    assert "its calls were         a b c\n  sequentially           a b" in text
 
 
 def test_nothing_proposed_comes_with_advice() -> None:
