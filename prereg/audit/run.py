@@ -143,16 +143,26 @@ def refuse_own_audit(author_key: str, author: str, reviewer_key: str, reviewer: 
         )
 
 
+PARTS = (
+    ("configurations", "", "verdict"),
+    ("exact", " (exact)", "verdict"),
+    ("premise", " (premise)", "status"),
+)
+"""The parts of a report that derive decisions; the last two are there with an exact stage."""
+
+
 def disagreements(value: dict[str, Any]) -> list[str]:
     """Every failed step and every decision that the auditor derives differently, a line each."""
     out = [
         f"step {s['number']} {s['name']}: {s['detail']}" for s in value["steps"] if s["status"] == "failed"
     ]
-    for c in value["configurations"]:
-        if not c["agrees"]:
-            out.append(
-                f"{c['id']}: derived {c['verdict']}, claimed {c['claimed']}; " + "; ".join(c["differences"])
-            )
+    for part, word, field in PARTS:
+        for c in value.get(part, []):
+            if not c["agrees"]:
+                out.append(
+                    f"{c['id']}{word}: derived {c[field]}, claimed {c['claimed']}; "
+                    + "; ".join(c["differences"])
+                )
     for p in value["predictions"]:
         if not p["agrees"]:
             out.append(f"prediction {p['id']}: derived {p['status']}, claimed {p['claimed']}")

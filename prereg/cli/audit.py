@@ -22,7 +22,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Derive every decision again with the independent auditor, and sign its report."""
-    from prereg.audit.run import audit_study, disagreements
+    from prereg.audit.run import PARTS, audit_study, disagreements
     from prereg.cli.signing import actor
     from prereg.store.layout import study_paths
 
@@ -43,8 +43,9 @@ def audit(
             "Decisions, derived again",
             ("configuration", "derived", "claimed", "agrees"),
             [
-                (c["id"], c["verdict"], c["claimed"], "yes" if c["agrees"] else "NO")
-                for c in value["configurations"]
+                (f"{c['id']}{word}", c[field], c["claimed"], "yes" if c["agrees"] else "NO")
+                for part, word, field in PARTS
+                for c in value.get(part, [])
             ],
         )
         say(f"{value['result']}: report {short(run.report_sha256)}, signed by {who.principal}.")

@@ -13,7 +13,7 @@ from study_fixture import git, signing_key
 from typer.testing import CliRunner
 
 from prereg.analyse.run import analyse_study, decisions_of
-from prereg.audit.run import audit_study
+from prereg.audit.run import audit_study, disagreements
 from prereg.cli.app import app
 from prereg.cli.main import run as _register  # noqa: F401
 from prereg.codec.canonical import dump_file
@@ -154,3 +154,18 @@ def test_decisions_on_other_configurations_do_not_verify(
     with pytest.raises(VerificationFailed, match=says) as caught:
         verify_study(paths)
     assert "step 8" in caught.value.what
+
+
+def test_what_the_auditor_derives_otherwise_is_named() -> None:
+    row = {"id": "c", "claimed": "NOT_REJECTED", "agrees": False, "differences": ["D", "masses"]}
+    value: dict[str, Any] = {
+        "steps": [], "configurations": [{**row, "verdict": "FAILS"}], "predictions": [],
+        "exact": [{**row, "verdict": "VOID"}, {**row, "id": "d", "verdict": "VOID", "agrees": True}],
+        "premise": [{**row, "status": "FAILS"}],
+    }  # fmt: skip
+    assert disagreements(value) == [
+        "c: derived FAILS, claimed NOT_REJECTED; D; masses",
+        "c (exact): derived VOID, claimed NOT_REJECTED; D; masses",
+        "c (premise): derived FAILS, claimed NOT_REJECTED; D; masses",
+    ]
+    assert disagreements({"steps": [], "configurations": [], "predictions": []}) == []
