@@ -83,7 +83,7 @@ class Chain:
 
 
 def request(
-    table: Table, *, capped: bool = True, logical: bool = False, tokens: int = 3
+    table: Table, *, prompt: Prefix = PROMPT, capped: bool = True, logical: bool = False, tokens: int = 3
 ) -> hf_assisted.Request:
     return hf_assisted.Request(
         prompt=prompt,
