@@ -70,7 +70,8 @@ class Journal:
                     self._parts[str(value.get("key"))] = value.get("part", {})
         return sound
 
-    def __len__(self) -> int:
+    @property
+    def finished(self) -> int:
         """Parts that are there."""
         return len(self._parts)
 
