@@ -192,6 +192,14 @@ def test_slack_goes_where_it_hurts_least() -> None:
     assert (found.D, found.D_event, found.D_complement) == (0.125, "heads", True)
 
 
+def test_an_outcome_of_many_leaves_is_one() -> None:
+    off, on, *_ = ROWS["one law by other choices"]
+    found = decided(off, on)
+    assert to_json(found.leaves) == {"off": 2, "on": 3}
+    assert to_json(found.outcomes) == {"off": 2, "on": 2}
+    assert to_json(decided(None, on).outcomes) == {"off": None, "on": 2}
+
+
 def test_ties_go_to_the_first_event_and_to_the_event_itself() -> None:
     found = decided(FAIR, coin(*EVEN))
     assert (found.D, found.D_event, found.D_complement) == (0.0, "heads", False)
