@@ -84,12 +84,6 @@ ROWS: dict[str, tuple[UnitTree | None, UnitTree | None, str, tuple[str, ...]]] =
     "the on unit is lost": (FAIR, None, "INVALID", ("unit-lost",)),
     "no leaf": (FAIR, unit_tree([], unexplored=1.0), "VOID", ("tree",)),
     "an off leaf is missing": (coin((0.5, HEADS)), coin(*EVEN), "VOID", ("tree",)),
-    "a check of the off arm failed": (
-        replace(FAIR, meta=replace(FAIR.meta, admission=admission(walk=replace(GOOD.walk, ok=False)))),
-        coin(*EVEN),
-        "VOID",
-        ("admission",),
-    ),
     "no tree, and a check failed": (
         FAIR,
         coin((0.5, HEADS), admission=admission(replay=BAD)),
@@ -153,6 +147,16 @@ def test_verdicts_and_reasons(name: str) -> None:
     off, on, verdict, reasons = ROWS[name]
     found = decided(off, on)
     assert (found.verdict, found.reasons) == (verdict, reasons)
+
+
+@pytest.mark.parametrize("arm", ["off", "on"])
+@pytest.mark.parametrize("check", ["walk", "replay", "refill", "closed", "randomness", "interference"])
+def test_each_check_of_each_arm_voids(check: str, arm: str) -> None:
+    bad = admission(**{check: replace(getattr(GOOD, check), ok=False)})
+    trees = {"off": FAIR, "on": coin(*EVEN)}
+    trees[arm] = replace(trees[arm], meta=replace(trees[arm].meta, admission=bad))
+    found = decided(trees["off"], trees["on"])
+    assert (found.verdict, found.reasons) == ("VOID", ("admission",))
 
 
 def test_the_oracle_voids_beyond_a_millionth() -> None:
