@@ -1,7 +1,8 @@
 """Every folder beside this file is a fault: `fault.py` says why it must be caught, by whom, and commits it.
 
 The study under attack is real in all its parts: sealed, collected (by the records that its command gives),
-analysed and audited, each by its own key.
+analysed and audited, each by its own key. A fault whose `STUDY` is `exact` is committed in a study with an
+exact stage, whose trees are written down.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent / "unit"), str(HERE)]
 
+import exact_fixture  # noqa: E402
 import study_fixture  # noqa: E402
 import tools  # noqa: E402
 
@@ -55,6 +57,19 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> StudyPaths:
     )
     study_fixture.seal(paths)
     study_fixture.fabricate_records(paths)
+    return audited_by_rex(paths)
+
+
+@pytest.fixture(scope="session")
+def audited_trees(tmp_path_factory: pytest.TempPathFactory) -> StudyPaths:
+    paths = exact_fixture.make_exact_study(tmp_path_factory.mktemp("trees"))
+    study_fixture.seal(paths)
+    exact_fixture.fabricate(paths)
+    return audited_by_rex(paths)
+
+
+def audited_by_rex(paths: StudyPaths) -> StudyPaths:
+    """Analyse and audit, each with its own key."""
     analyse_study(paths, key=study_fixture.signing_key(paths), principal="ada@example.org")
     run = audit_study(paths, key=study_fixture.signing_key(paths, "rex"), principal="rex@example.org")
     assert run.result == "AGREES", run.text
@@ -66,7 +81,14 @@ def study(audited: StudyPaths, tmp_path: Path) -> Path:
     return study_fixture.copy_repository(audited, tmp_path / "copy").root
 
 
-def test_without_a_fault_both_are_content(study: Path) -> None:
+@pytest.fixture
+def trees(audited_trees: StudyPaths, tmp_path: Path) -> Path:
+    return study_fixture.copy_repository(audited_trees, tmp_path / "trees").root
+
+
+@pytest.mark.parametrize("kind", ["study", "trees"])
+def test_without_a_fault_both_are_content(kind: str, request: pytest.FixtureRequest) -> None:
+    study = request.getfixturevalue(kind)
     done = prereg("verify", str(study), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ok"] is True
@@ -82,8 +104,9 @@ def test_each_fault_says_why() -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_fault_is_caught(name: str, study: Path) -> None:
+def test_fault_is_caught(name: str, request: pytest.FixtureRequest) -> None:
     fault: Any = load(name)
+    study: Path = request.getfixturevalue("trees" if getattr(fault, "STUDY", "") == "exact" else "study")
     fault.apply(study, tools)
     if "verify" in fault.CAUGHT_BY:
         done = prereg("verify", str(study))

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,56 @@ def rewrite_shard(study: Path) -> None:
         "lines_size": len(lines),
     }
     meta_path.write_bytes(rfc8785.dumps(meta) + b"\n")
+
+
+def tree_of(study: Path) -> Path:
+    """The tree of the on arm whose law departs."""
+    return study / "records" / "walked.other.on" / "00000.jsonl.gz"
+
+
+def rewrite_tree(
+    study: Path,
+    leaves: Callable[[list[Any]], Any] = lambda found: None,
+    tree: Callable[[dict[str, Any]], Any] = lambda found: None,
+) -> None:
+    """Change leaves and `tree` of the meta in place, number them anew, and recompute the meta's digests."""
+    path = tree_of(study)
+    found = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    leaves(found)
+    for number, leaf in enumerate(found):
+        leaf["leaf"] = number
+    lines = b"".join(rfc8785.dumps(leaf) + b"\n" for leaf in found)
+    packed = gzip.compress(lines, 6, mtime=0)
+    path.write_bytes(packed)
+    meta_path = path.with_name("00000.meta.json")
+    meta = json.loads(meta_path.read_bytes())
+    tree(meta["tree"])
+    meta |= {
+        "draws": len(found),
+        "records_sha256": sha(packed),
+        "records_size": len(packed),
+        "lines_sha256": sha(lines),
+        "lines_size": len(lines),
+    }
+    meta_path.write_bytes(rfc8785.dumps(meta) + b"\n")
+
+
+def relink(study: Path) -> None:
+    """Enter the tree's files in the ledger as they are, and chain it anew; only signatures are missing."""
+    path, out = tree_of(study), []
+    meta = path.with_name("00000.meta.json").read_bytes()
+    for line in ledger(study):
+        entry: dict[str, Any] = json.loads(line)
+        if entry["type"] == "shard-stored" and entry["body"]["unit"] == path.parent.name:
+            entry["body"] |= {
+                "records_sha256": sha(path.read_bytes()),
+                "records_size": path.stat().st_size,
+                "meta_sha256": sha(meta),
+                "draws": json.loads(meta)["draws"],
+            }
+        out.append(rfc8785.dumps(entry) + b"\n")
+    write_ledger(study, out)
+    rechain(study, decisions=True)
 
 
 def resum(study: Path, name: str, more: bytes) -> None:
