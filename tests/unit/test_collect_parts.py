@@ -18,10 +18,11 @@ from prereg.collect.executors.base import Job, opening_of
 from prereg.collect.progress import Cost, Lines, Meter, duration
 from prereg.collect.runtime import load_build
 from prereg.collect.staging import staged
+from prereg.model.law import Events, Predicates
 from prereg.model.plan import plan
 from prereg.model.record import ShardMeta
 from prereg.model.seal import Entry, EntryType
-from prereg.model.study import Ceilings, Protocol, SeedBlock, Seeds
+from prereg.model.study import Ceilings, Predictions, Protocol, SeedBlock, Seeds, Study
 
 
 class Clock:
@@ -158,14 +159,21 @@ def test_a_units_seconds_are_those_of_its_shards() -> None:
 def test_the_cost_adds_the_rates_of_both_arms() -> None:
     made, seeds = study()
     shards = plan(made, seeds)
+    whole = Study(
+        protocol=made,
+        seeds=seeds,
+        events=Events(study="toy", harness_sha256=None, configurations={}),
+        predicates=Predicates(study="toy", predicates=()),
+        predictions=Predictions(study="toy", predictions=()),
+    )
     build = replace(load_build("plain"), requests_per_second={"reference": 10.0, "test": 5.0})
-    cost = cost_of(made, shards, {"plain": build}, workers=2)
+    cost = cost_of(whole, shards, {"plain": build}, workers=2)
     assert (cost.draws, cost.requests) == (112, 56)
     assert cost.seconds == pytest.approx((28 / 10 + 28 / 5) / 2)
     assert str(cost) == "112 draws in 56 requests, about 4 s"
     unknown = replace(build, requests_per_second={"reference": 10.0})
-    assert cost_of(made, shards, {"plain": unknown}, workers=2).seconds is None
-    assert str(cost_of(made, [], {}, workers=2)) == "0 draws in 0 requests, about 0 s"
+    assert cost_of(whole, shards, {"plain": unknown}, workers=2).seconds is None
+    assert str(cost_of(whole, [], {}, workers=2)) == "0 draws in 0 requests, about 0 s"
 
 
 def test_the_meter_knows_the_rate_and_the_time_left() -> None:

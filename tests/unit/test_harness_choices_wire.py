@@ -32,11 +32,22 @@ class Adapter:
         return self.bench.program(arm)
     def kernel(self):
         return self.bench.kernel()
+class Steered:
+    def __init__(self, program):
+        self._program = program
+    def __getattr__(self, name):
+        return getattr(self._program, name)
+    def seeded(self, seed, wrapped):
+        return {{"outcome": wrapped and seed == 2**64 - 1}}
+class Seeded(Adapter):
+    def program(self, arm):
+        return Steered(super().program(arm))
 class Bare:
     def open(self, configuration, model, prompt, cwd):
         pass
 base.ENGINES = {{
     "small": base.Engine(module="__main__", factory="Adapter", install=""),
+    "seeded": base.Engine(module="__main__", factory="Seeded", install=""),
     "bare": base.Engine(module="__main__", factory="Bare", install=""),
 }}
 """
@@ -130,6 +141,11 @@ def test_a_restart_voids_what_came_before(session: Session) -> None:
         ({"prefixes": [{"choices": [0], "weight": 2}]}, "weight"),
         ({"prefixes": [{"choices": [0], "more": 2}]}, "neither a list"),
         ({"arm": None}, "arm is missing"),
+        ({"seeds": []}, "seeds is not a list of decimal strings"),
+        ({"seeds": "1"}, "seeds is not a list of decimal strings"),
+        ({"seeds": [1]}, "not a seed: 1"),
+        ({"seeds": ["1", "01"]}, "not a seed: '01'"),
+        ({"seeds": [str(2**64)]}, "not a seed"),
     ],
 )
 def test_bad_requests(session: Session, fields: dict[str, Any], message: str) -> None:
@@ -137,6 +153,15 @@ def test_bad_requests(session: Session, fields: dict[str, Any], message: str) ->
     with pytest.raises(JobError, match=message) as caught:
         walk(session, **fields)
     assert caught.value.code == BAD_REQUEST
+
+
+def test_the_wrappers_are_tried_with_the_seeds_of_the_request(session: Session) -> None:
+    session.ask("open", configuration={"adapter": "seeded", "mode": "lookup"})
+    last = str(2**64 - 1)
+    for seeds, different in (([last], 1), (["0", last, "7"], 1), (["7"], 0)):
+        check = walk(session, seeds=seeds)[1]["admission"]["interference"]
+        assert (check["checked"], check["different"], check["ok"]) == (len(seeds), different, not different)
+    assert walk(session)[1]["admission"]["interference"]["checked"] == 4
 
 
 def test_an_engine_that_cannot_be_steered(session: Session) -> None:
