@@ -82,9 +82,11 @@ def rests_on(row: Row) -> list[str]:
 
 
 def shown_path(row: Row, vocabulary: Sequence[str]) -> list[str]:
-    """The shortest failing path in words, a line each; empty without one."""
+    """The shortest failing path in words, a line each; the end token is the last of the vocabulary."""
     if row.failing_path is None:
         return []
+    if row.tried is not None and row.tried.letters:
+        vocabulary = [*row.tried.letters, vocabulary[-1]]
     return [
         "the shortest failing path:",
         *(f"  {line}" for line in failing_path.lines(row.failing_path, vocabulary)),
