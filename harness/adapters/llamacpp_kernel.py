@@ -157,7 +157,7 @@ class LlamaCppKernel:
             outcome = {"tokens": [], "finish": "length"}
         if outcome is None or not criteria or opened.features.api == GENERATE:
             return outcome
-        if self._met(criteria, prefix[:-1]):
+        if self._met(criteria, prefix[:-1] if evaluated is None else evaluated):
             # Asked once more in the end, it may overrule everything, a stop string's cut included.
             body = prefix[:-1] if hit or prefix[-1] == opened.eos else prefix
             return {"tokens": list(body), "finish": "stop"}
