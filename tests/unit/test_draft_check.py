@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], object], str]] = {
     "a configuration in no stage": (
         "protocol.json",
         lambda v: v["stages"][0].update(configurations=["naive"]),
-        "exactly one stage",
+        "stands in no stage",
     ),
     "no command": ("protocol.json", lambda v: v["configurations"][0].update(command=None), "needs a command"),
     "an allowance without a calibration": (
