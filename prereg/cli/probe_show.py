@@ -40,7 +40,8 @@ class Pieces(Sequence[str]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         text = self._texts.get(index)
-        return str(index) if text is None else repr(text)
+        # Spaces belong to tokens here, so they must be seen, and so must line ends.
+        return str(index) if text is None else repr(text)[1:-1].replace(" ", "\u00b7")
 
 
 def pieces_of(walked: Walked, vocabulary: Sequence[str] | None) -> Sequence[str]:
@@ -114,11 +115,10 @@ def as_value(result: ExactResult, walked: Walked, walk: Walk) -> dict[str, Any]:
 def show(result: ExactResult, walked: Walked, walk: Walk, vocabulary: Sequence[str] | None) -> None:
     """An exact probe for people."""
     off, on = walked.off, walked.on
-    title = "Exact probe (exploratory)"
     if walk.first is not None:
-        title += f", law of the first {'token' if walk.first == 1 else f'{walk.first} tokens'}"
+        say(f"The law of the first {'token' if walk.first == 1 else f'{walk.first} tokens'}.")
     table(
-        title,
+        "Exact probe (exploratory)",
         ("", "off", "on"),
         [
             ("engine runs", number(off.runs), number(on.runs)),

@@ -1,0 +1,257 @@
+"""The law of the first tokens, and mass left below a floor: sound for right and for faulty engines."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harness.adapters.base import Arm, Outcome, Prefix
+from harness.choices import explore
+from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
+from harness.choices.law import law
+from harness.choices.tree import Choices, Chooser, Leaf, Row, Run, Subtree, normalised
+from harness.choices.window import WindowKernel, cut, windowed
+from harness.collectors.choices import Done, Request, collect
+from harness.collectors.choices_wire import shortened
+from harness.oracle import enumerate as oracle
+from harness.oracle.naive import canonical
+
+VOCAB, END, HORIZON = 4, 3, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    prefix: Prefix
+    candidate: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Decoder:
+    """Samples token by token; a fault lets a later token reach back to the first."""
+
+    seed: int
+    reaches_back: bool = False
+    told_wrong: bool = False
+    """It ends after a first token 1 as if that were an end token, which its return map does not know."""
+
+    runs: int = 0
+    trace: list[Any] | None = None
+    prompt: tuple[int, ...] = (0,)
+
+    def row(self, prefix: Prefix) -> Row:
+        source = random.Random(f"{self.seed} {prefix}")
+        row = normalised([source.random() + 0.05 for _ in range(VOCAB)])
+        assert row is not None
+        return row
+
+    def run(self, chooser: Chooser) -> Run:
+        self.runs += 1
+        prefix: Prefix = ()
+        while len(prefix) < HORIZON and (not prefix or prefix[-1] != END):
+            note = Note(prefix=prefix, candidate=None)
+            prefix = (*prefix, chooser.choose(self.row(prefix), "token", note))
+            if self.told_wrong and prefix == (1,):
+                prefix = ()
+                break
+        if self.reaches_back and len(prefix) > 1 and prefix[1] == 0:
+            prefix = (2, *prefix[1:])
+        counters = {"proposals": 1, "verifications": 1, "accepted": 0}
+        return Run(outcome=outcome(prefix), counters=counters, digest=repr(prefix))
+
+
+def outcome(prefix: Prefix) -> Outcome:
+    finish = "eos" if prefix and prefix[-1] == END else "length" if len(prefix) >= HORIZON else "other"
+    return {"tokens": list(prefix), "finish": finish}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    decoder: Decoder
+    horizon: int = HORIZON
+
+    def rows(self, prefixes: Any) -> list[list[float]]:
+        return [self.decoder.row(tuple(prefix)).tolist() for prefix in prefixes]
+
+    def stops(self, prefixes: Any) -> list[bool]:
+        return [prefix[-1] == END or len(prefix) >= HORIZON for prefix in prefixes]
+
+    def outcome(self, prefix: Prefix) -> Outcome:
+        return outcome(prefix)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    decoder: Decoder
+
+    def program(self, arm: Arm) -> Decoder:
+        return self.decoder
+
+    def kernel(self) -> Kernel:
+        return Kernel(decoder=self.decoder)
+
+
+def walk(decoder: Decoder, first: int | None, **fields: Any) -> tuple[list[Leaf], Done]:
+    arm = Arm(id="off", role="reference", speculation=False)
+    leaves: list[Leaf] = []
+    for item in collect(Adapter(decoder=decoder), Request(arm=arm, first=first, **fields)):  # type: ignore[arg-type]
+        if isinstance(item, Leaf):
+            leaves.append(item)
+        elif isinstance(item, Done):
+            return leaves, item
+        else:
+            leaves.clear()
+    raise AssertionError("no end")
+
+
+def marginal(leaves: list[Leaf], size: int) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for leaf in leaves:
+        found.setdefault(canonical(cut(leaf.outcome, size)), []).append(leaf.weight)
+    return {key: math.fsum(weights) for key, weights in found.items()}
+
+
+def close(a: Mapping[str, float], b: Mapping[str, float]) -> bool:
+    return a.keys() == b.keys() and all(abs(a[key] - b[key]) < 1e-12 for key in a)
+
+
+@pytest.mark.parametrize("mode", [FULL, BEST_FIRST])
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("reaches_back", [False, True])
+def test_the_law_of_the_first_tokens_is_the_marginal(mode: str, first: int, reaches_back: bool) -> None:
+    for seed in range(8):
+        whole, _ = walk(Decoder(seed=seed, reaches_back=reaches_back), None)
+        leaves, done = walk(Decoder(seed=seed, reaches_back=reaches_back), first, mode=mode)
+        assert close(law(leaves).p, marginal(whole, first))
+        if reaches_back and first == 1:
+            assert done.admission["restarts"][-1] == "refill"
+        assert done.admission["weights"]["ok"] and done.admission["refill"]["ok"]
+        if not reaches_back:
+            assert done.admission["ok"], done.admission
+            assert done.admission["oracle"]["outcomes"] == len(law(leaves).p)
+
+
+def test_the_first_token_takes_one_run() -> None:
+    leaves, done = walk(Decoder(seed=1), 1)
+    assert (done.runs, len(leaves), done.unexplored) == (1, VOCAB, 0.0)
+    assert sum(leaf.closed for leaf in leaves) == VOCAB - 1
+
+
+def test_a_told_sibling_that_goes_otherwise_is_run() -> None:
+    leaves, done = walk(Decoder(seed=1, told_wrong=True), 1, mode=BEST_FIRST)
+    assert done.admission["restarts"] == ["closed"] and done.admission["closed"]["reopened"]
+    assert law(leaves).p[canonical({"tokens": [], "finish": "other"})] > 0
+
+
+CUTS: dict[str, tuple[Outcome, Outcome]] = {
+    "a crash": ({"crash": "ValueError"}, {"crash": "ValueError"}),
+    "shorter": ({"tokens": [1], "finish": "other"}, {"tokens": [1], "finish": "other"}),
+    "ended there": ({"tokens": [1, 3], "finish": "eos"}, {"tokens": [1, 3], "finish": "eos"}),
+    "stopped there": ({"tokens": [1, 2], "finish": "stop"}, {"tokens": [1, 2], "finish": "stop"}),
+    "at the horizon": ({"tokens": [1, 2], "finish": "length"}, {"tokens": [1, 2], "finish": None}),
+    "longer": ({"tokens": [1, 3, 2], "finish": "length"}, {"tokens": [1, 3], "finish": None}),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_what_a_window_shows(name: str) -> None:
+    whole, seen = CUTS[name]
+    assert cut(whole, 2) == seen
+
+
+def test_the_oracle_sees_through_the_same_window() -> None:
+    decoder = Decoder(seed=3)
+    seen = oracle.law(WindowKernel(kernel=Kernel(decoder=decoder), horizon=2))
+    leaves, _ = walk(decoder, 2)
+    assert close({canonical(o): p for o, p in seen}, law(leaves).p)
+    assert windowed(Adapter(decoder=decoder), 9).kernel().horizon == HORIZON  # type: ignore[arg-type]
+
+
+@dataclass(slots=True, kw_only=True)
+class Wide:
+    """Two choices of a hundred siblings each, of very different weights."""
+
+    width: int = 100
+    ran: list[Choices] = field(default_factory=list)
+
+    def run(self, chooser: Chooser) -> Run:
+        row = normalised([0.7**at for at in range(self.width)])
+        assert row is not None
+        for _ in range(2):
+            chooser.choose(row, "token")
+        path = tuple(point.taken for point in chooser.points)
+        self.ran.append(path)
+        counters = {"proposals": 0, "verifications": 0, "accepted": 0}
+        told = {at: {"value": str((path[0], at))} for at in range(self.width) if at != path[1]}
+        return Run(outcome={"value": str(path)}, counters=counters, digest="", siblings=told)
+
+
+@pytest.mark.parametrize("close_last", [False, True])
+@pytest.mark.parametrize("mode", [FULL, BEST_FIRST])
+def test_what_is_below_the_floor_is_slack_and_no_more(mode: str, close_last: bool) -> None:
+    floor = 1e-3
+    explorer = Explorer(program=Wide(), mode=mode, close=close_last, close_floor=floor)
+    leaves = list(explorer.leaves())
+    mass = math.fsum(leaf.weight for leaf in leaves)
+    assert mass + explorer.unexplored() == pytest.approx(1.0, abs=1e-12)
+    assert all(leaf.weight >= floor or not leaf.closed for leaf in leaves)
+    assert explorer.unexplored() > 0.0
+    assert len(explorer.frontier()) < 40
+    # What was left is all that is left: walked to its end, it completes the law without doing anything twice.
+    rest = Explorer(program=Wide(), mode=mode, roots=explorer.frontier(), close=True)
+    more = list(rest.leaves())
+    paths = [leaf.choices for leaf in (*leaves, *more)]
+    assert len(paths) == len(set(paths)) == 100 * 100
+    assert math.fsum(leaf.weight for leaf in (*leaves, *more)) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("runs", [1, 4, 30])
+def test_a_pause_loses_nothing_below_the_floor(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explore, "MAX_EXCLUDED", 0)
+    budget = Budget(runs=runs)
+    begun = Explorer(program=Wide(), mode=BEST_FIRST, close_floor=1e-2, budget=budget)
+    leaves = list(begun.leaves())
+    rest = Explorer(program=Wide(), roots=begun.frontier(), close=True)
+    paths = [leaf.choices for leaf in (*leaves, *rest.leaves())]
+    assert len(paths) == len(set(paths)) == 100 * 100
+
+
+def test_a_mass_budget_stops_as_soon_as_it_is_met() -> None:
+    explorer = Explorer(
+        program=Wide(), mode=BEST_FIRST, close=True, close_floor=1e-6, budget=Budget(mass=0.05)
+    )
+    list(explorer.leaves())
+    assert explorer.unexplored() <= 0.05
+    fewer = Explorer(
+        program=Wide(),
+        mode=BEST_FIRST,
+        close=True,
+        close_floor=1e-6,
+        budget=Budget(runs=explorer.runs - 1),
+    )
+    list(fewer.leaves())
+    assert fewer.unexplored() > 0.05
+
+
+def test_the_floor_alone_may_leave_more_than_the_budget() -> None:
+    explorer = Explorer(
+        program=Wide(), mode=BEST_FIRST, close=True, close_floor=0.01, budget=Budget(mass=0.05)
+    )
+    list(explorer.leaves())
+    assert explorer.unexplored() > 0.05
+    assert all(isinstance(part, Subtree) for part in explorer.frontier())
+
+
+def test_long_rows_are_cut_to_the_tokens_that_matter() -> None:
+    used, expected = [0.0] * 100, [0.0] * 100
+    used[7], used[90], expected[3], expected[90] = 0.6, 0.4, 0.7, 0.3
+    shown = shortened({"what": "row", "used": used, "expected": expected})
+    assert shown["tokens"][:3] == [3, 7, 90] and len(shown["tokens"]) <= 16
+    assert shown["used"][:3] == [0.0, 0.6, 0.4] and shown["expected"][:3] == [0.7, 0.0, 0.3]
+    short = shortened({"what": "row", "used": [0.5, 0.5], "expected": [1.0, 0.0]})
+    assert short["tokens"] == [0, 1]
+    assert shortened({"what": "stop"}) == {"what": "stop"}
