@@ -22,6 +22,10 @@ _LINE = re.compile(
     rb'"digest":"[0-9a-f]{32,64}","filled":%(n)s,"kinds":"([tdarb]*)","leaf":(%(n)s),"outcome":(\{.*\}),'
     rb'"p":\[([^\[\]"]*)\],"seal":"([0-9a-f]{64})","shard":(%(n)s),"unit":"([a-z0-9_.-]*)"\}' % {b"n": _COUNT}
 )
+_PLAIN = re.compile(
+    rb'\{"finish":(?:null|"[A-Za-z0-9_. -]{0,100}"),"tokens":\[(?:%(n)s(?:,%(n)s)*)?\]\}' % {b"n": _COUNT}
+)
+"""An outcome that is canonical and of the schema whatever it says, if it is not too long."""
 _LONGEST = 100_000
 """The most choices of a leaf, by its schema."""
 
@@ -90,9 +94,13 @@ class LeafReader:
             return None
         choices, closed, counters, kinds, leaf, outcome, ps, seal, shard, name = match.groups()
         planned = (str(at).encode(), self._seal.encode(), b"0", unit.id.encode())
-        sums, known = self._part("counters", counters), self._part("outcome", outcome)
-        if (leaf, seal, shard, name) != planned or sums is None or known is None or "value" in known:
+        sums = self._part("counters", counters)
+        if (leaf, seal, shard, name) != planned or sums is None:
             return None
+        if len(outcome) > _LONGEST or not _PLAIN.fullmatch(outcome):
+            known = self._part("outcome", outcome)
+            if known is None or "value" in known:
+                return None
         probabilities = [self._probability(text) for text in ps.split(b",")] if ps else []
         taken = [int(text) for text in choices.split(b",")] if choices else []
         good = [p for p in probabilities if p is not None]

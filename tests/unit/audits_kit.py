@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from audits_fixture import Builder
 from audits_plan import Plan
 from audits_tools import ROOT, make_key, run
 
@@ -72,7 +73,22 @@ def on_bytes(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
     return lambda data: data.replace(old, new, 1)
 
 
-def change(name: str, edit: Callable[[Any], Any], when: Callable[[Any], bool] = lambda value: True) -> Plan:
+def resumed(builder: Builder, root: Path, plan: Plan) -> Builder:
+    """A builder that goes on in a copy of what another one built, after another plan."""
+    shutil.copytree(builder.root, root, symlinks=True)
+    other = copying.copy(builder)
+    other.root, other.folder = root, root / builder.folder.relative_to(builder.root)
+    other.lines, other.plan = list(builder.lines), plan
+    return other
+
+
+def change(
+    name: str,
+    edit: Callable[[Any], Any],
+    when: Callable[[Any], bool] = lambda value: True,
+    make: Callable[..., Plan] = Plan,
+    **options: Any,
+) -> Plan:
     """A plan in which one kind of file or entry is changed before it is written and signed."""
 
     def apply(kind: str, value: Any) -> Any:
@@ -82,7 +98,7 @@ def change(name: str, edit: Callable[[Any], Any], when: Callable[[Any], bool] = 
         changed = edit(value)
         return value if changed is None else changed
 
-    return Plan(edit=apply)
+    return make(edit=apply, **options)
 
 
 def put(*path: Any, to: Any) -> Callable[[Any], None]:

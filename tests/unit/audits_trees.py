@@ -51,7 +51,8 @@ def tree(
         "replay": {"checked": 3, "differences": 0, "ok": True},
         "refill": {"eligible": 0, "checked": 0, "differences": 0, "expanded": False, "ok": True},
         "closed": {
-            "closed": len(closed_at), "checked": len(closed_at), "differences": 0, "reopened": False, "ok": True,
+            "closed": len(closed_at), "checked": len(closed_at), "differences": 0, "reopened": False,
+            "ok": True,
         },
         "randomness": {"unaccounted": 0, "ok": True},
         "interference": {"checked": 4, "differences": 0, "ok": True},
