@@ -2,7 +2,7 @@
 
 Each fault is a change to the source text of the installed function, executed in the engine's own module; the
 files stay as they are. Each is tried on `PREREG_META_MODELS` random models (by default two, or one with a
-draft model, whose trees are larger; `PREREG_META_HORIZON` makes those smaller). `pytest -rP` shows counts.
+draft model, whose trees are larger). `PREREG_META_HORIZON=2` makes smaller ones; `pytest -rP` shows counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.engines.hf_environment import hf_python
 pytestmark = pytest.mark.engines
 
 MODELS = os.environ.get("PREREG_META_MODELS")
-HORIZON = {"lookup": 3, "assistant": int(os.environ.get("PREREG_META_HORIZON", "3"))}
+HORIZON = int(os.environ.get("PREREG_META_HORIZON", "3"))
 PROMPT = [0, 1, 2, 0, 1, 2, 0]
 TINY: dict[str, Any] = {
     "kind": "tiny-llama",
@@ -248,8 +248,10 @@ def walk(session: Session, arm: str) -> tuple[dict[str, float], dict[str, Any]]:
     raise AssertionError("no end")
 
 
-def distance(session: Session, drafter: str, seed: int) -> tuple[float, dict[str, Any]]:
-    start(session, drafter, seed, horizon=HORIZON[drafter])
+def distance(
+    session: Session, drafter: str, seed: int, horizon: int = HORIZON
+) -> tuple[float, dict[str, Any]]:
+    start(session, drafter, seed, horizon=horizon)
     off, calibration = walk(session, "off")
     assert calibration["ok"], calibration
     on, checks = walk(session, "on")
@@ -266,8 +268,9 @@ def test_a_planted_fault_is_caught(name: str) -> None:
             assert apart > 1e-5, (seed, fault.why)
             assert checks["ok"], checks
             assert checks["proposals"] > 0
-            # Committing past the first mismatch reads a row that should not matter, if there is one.
-            past = name.endswith("-acceptance") and HORIZON[drafter] > 2
+            # Committing past the first mismatch reads a row that should not matter; a draft model's one
+            # proposal before a horizon of 2 has no such row.
+            past = name == "lookup-acceptance" or (name == "assistant-acceptance" and HORIZON > 2)
             assert ("refill" in checks["restarts"]) == past
             found.append(apart)
     print(f"{name}: caught on {len(found)} of {len(seeds(drafter))} models, TV at least {min(found):.2g}")
@@ -291,7 +294,8 @@ def test_what_leaves_the_law_as_it_is_is_not_accused(name: str) -> None:
     found = []
     with Session(hf_python(), prelude=planted(change)) as session:
         for seed in seeds(drafter):
-            apart, checks = distance(session, drafter, seed)
+            # What comes next can only depend on anything where there is room for it.
+            apart, checks = distance(session, drafter, seed, horizon=3 if restarts else HORIZON)
             assert apart < 1e-6, (seed, change.why)
             assert checks["ok"] and checks["proposals"] > 0, checks
             assert checks["restarts"] == restarts, (seed, checks)
