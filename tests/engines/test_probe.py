@@ -64,12 +64,24 @@ def test_prompt_lookup(name: str) -> None:
         assert found["proposals"] == 0
 
 
+DRAFT_MODEL: dict[str, tuple[list[str], str]] = {
+    "plain": ([], "EQUAL_WITHIN_TOLERANCE"),
+    "guidance": (["guidance_scale=1.5"], "DEPARTS"),
+    "SynthID": ([SYNTHID], "DEPARTS"),
+}
+
+
 @pytest.mark.engines
-def test_draft_model() -> None:
-    plain = probe("--drafter", "assistant", "--set", "top_k=3")
-    assert plain["verdict"] == "EQUAL_WITHIN_TOLERANCE" and plain["accepted"] > 0
-    guided = probe("--drafter", "assistant", "--set", "top_k=3", "--set", "guidance_scale=1.5")
-    assert guided["verdict"] == "DEPARTS"
+@pytest.mark.parametrize("name", DRAFT_MODEL)
+def test_draft_model(name: str) -> None:
+    given, verdict = DRAFT_MODEL[name]
+    found = probe("--drafter", "assistant", *settings(["top_k=3", *given]))
+    assert found["verdict"] == verdict, found["reason"]
+    assert found["proposals"] > found["accepted"] > 0
+    if verdict == "EQUAL_WITHIN_TOLERANCE":
+        assert found["tv_upper"] < 1e-6
+    else:
+        assert found["tv_lower"] > 0.01
 
 
 @pytest.mark.engines
