@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,15 @@ from typing import Any
 import pytest
 from audits_fixture import Builder
 from audits_kit import change, drop, failed, look, make_keys, put, resumed
+from audits_laws import schema
 from audits_plan import exact_plan
 from audits_slow import Json
+
+from audits.derive import compare_decisions
+from audits.fault import Found
+from audits.load import Folder
+from audits.report import Outcome
+from audits.run import Audit, Options
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +115,44 @@ CLAIMS: dict[str, tuple[Edit, str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def audited(collected: Builder, tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """An audit of the study, analysed as it should be."""
+    builder = resumed(collected, tmp_path_factory.mktemp("audited") / "r", exact_plan())
+    builder.analyse()
+    folder = Folder(builder.folder)
+    trust = builder.root / "trust"
+    done = Audit(
+        Options(
+            study=builder.folder, signers=trust / "allowed_signers", roles=trust / "roles.json",
+            studies=builder.folder.parent,
+        ),
+        folder,
+    )  # fmt: skip
+    assert done.run().result == "AGREES"
+    folder.close()
+    return done
+
+
 @pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_that_does_not_follow_is_named(audited: Audit, name: str) -> None:
+    """Step 13 alone, on decisions that are still of the schema."""
+    edit, says = CLAIMS[name]
+    claimed = copy.deepcopy(audited._decisions)
+    edit(claimed)
+    assert schema("decisions").first_wrong(claimed) is None
+    outcome, found = Outcome("tiny"), Found()
+    study, derived, predicted = audited._study, audited._derived, audited._predicted
+    assert study is not None
+    compare_decisions(study, claimed, audited.outcome.seal, derived, predicted, outcome, found)
+    assert says in "; ".join(str(fault) for fault in found.faults)
+    value = audited.outcome.value()
+    assert [row["id"] for row in outcome.exact or ()] == [row["id"] for row in value["exact"]]
+
+
+@pytest.mark.parametrize(
+    "name", ["the opposite", "a total variation", "a witness dropped", "reasons reordered", "no exact stage"]
+)
 def test_a_claim_that_does_not_follow_disagrees(tmp_path: Path, collected: Builder, name: str) -> None:
     edit, says = CLAIMS[name]
     builder = resumed(collected, tmp_path / "r", change("decisions", edit, make=exact_plan))
@@ -117,6 +162,9 @@ def test_a_claim_that_does_not_follow_disagrees(tmp_path: Path, collected: Build
     assert list(found) == [13], found
     assert says in found[13], found
     assert outcome.result == "DISAGREES"
+    said = {row["id"]: row for row in outcome.value()["exact"]}
+    wrong = {"probe"} if name != "no exact stage" else {"deep", "probe", "control"}
+    assert {name for name, row in said.items() if not row["agrees"]} == wrong
 
 
 def test_claims_within_the_tolerance_agree(tmp_path: Path, collected: Builder) -> None:
