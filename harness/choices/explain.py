@@ -26,7 +26,9 @@ class Traced(Program, Protocol):
         ...
 
 
-def shortest(adapter: Adapter, arm: Arm, paths: Sequence[Choices], expand: bool) -> dict[str, Any] | None:
+def shortest(
+    adapter: Adapter, arm: Arm, paths: Sequence[Choices], expand: bool, tolerance: float = TOLERANCE
+) -> dict[str, Any] | None:
     """Explain the first of these paths that departs by itself; None without paths or without an oracle.
 
     An outcome can be reached on several paths, not all of them at fault: so the paths are tried in order,
@@ -39,15 +41,19 @@ def shortest(adapter: Adapter, arm: Arm, paths: Sequence[Choices], expand: bool)
     program: Traced = adapter.program(arm)  # type: ignore[attr-defined]
     first: dict[str, Any] | None = None
     for choices in paths:
-        found = path(program, kernel, choices, expand)
+        found = path(program, kernel, choices, expand, tolerance)
         first = first or found
         if found["what"] not in ("unknown", "diverged"):
             return found
     return first
 
 
-def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False) -> dict[str, Any]:
+def path(
+    program: Traced, kernel: Kernel, choices: Choices, expand: bool = False, tolerance: float = TOLERANCE
+) -> dict[str, Any]:
     """Run a path once more and compare each of its choices with sequential decoding.
+
+    Probabilities that differ by at most `tolerance` are the arithmetic of float32.
 
     `what` is `row` (the engine held other probabilities), `stop` (it went on where the stopping rule ends,
     or ended where it does not), `committed` (it returned tokens that were not chosen), `returned` (it made
@@ -83,7 +89,7 @@ def path(program: Traced, kernel: Kernel, choices: Choices, expand: bool = False
         expected = _expected(kernel, point, drafted)
         if point.kind in ("token", "residual", "bonus"):
             drafted = []
-        if expected is None or float(np.abs(point.row - expected).max()) <= TOLERANCE:
+        if expected is None or float(np.abs(point.row - expected).max()) <= tolerance:
             continue
         return result | {
             "what": "row",

@@ -119,7 +119,8 @@ class Window:
 
     @stops.setter
     def stops(self, value: list[Any] | None) -> None:
-        self.program.stops = value
+        if hasattr(self.program, "stops"):
+            self.program.stops = value
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,9 +14,10 @@ is a later request's `prefixes`.
 leaves as `choices` gave them runs these again; `ok` has the checks `replay`, `refill`, `closed`,
 `interference` and `randomness`. It is for a tree that was walked in parts, each with `"sample": 0`.
 
-`explain`: `{"arm", "choices": [[...], ...], "expand": bool, "first": tokens | null}` gives
-`{"path": {...} | null}` for the first of those paths that departs (`harness.choices.explain`). Of rows longer
-than `WHOLE_ROW` only the likeliest tokens of either are in `used` and `expected`; `tokens` says which.
+`explain`: `{"arm", "choices": [[...], ...], "expand": bool, "first": tokens | null, "tolerance": number}`
+gives `{"path": {...} | null}` for the first of those paths that departs by more than the tolerance
+(`harness.choices.explain`). Of rows longer than `WHOLE_ROW` only the likeliest tokens of either are in `used`
+and `expected`; `tokens` says which.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from harness.adapters.base import Adapter, Arm
 from harness.choices import explain
 from harness.choices.admission import ORACLE_TOLERANCE, SAMPLE, SEEDS
 from harness.choices.explore import FULL, MODES, Budget
+from harness.choices.law import TOLERANCE
 from harness.choices.tree import Leaf, Subtree
 from harness.choices.window import windowed
 from harness.collectors import choices
@@ -92,7 +94,9 @@ def explained(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[st
     expand = request.get("expand", False) is True
     adapter = windowed(adapter, _first(request.get("first")))
     program_of(adapter, arm)  # refuses what cannot be steered
-    found = steer(lambda: explain.shortest(adapter, arm, [tuple(path) for path in paths], expand))
+    tolerance = _fraction(request.get("tolerance", TOLERANCE), "tolerance")
+    chosen = [tuple(path) for path in paths]
+    found = steer(lambda: explain.shortest(adapter, arm, chosen, expand, tolerance))
     return {"path": None if found is None else shortened(found)}
 
 

@@ -248,6 +248,7 @@ def _explain(walk: Walk, worker: Worker, on: Tree, paths: Sequence[tuple[int, ..
         choices=[list(p) for p in paths],
         expand=bool(on.admission.get("refill", {}).get("expanded", False)),
         first=walk.first,
+        tolerance=walk.checks.oracle_tolerance,
     )
     found = value["path"]
     return None if found is None else dict(found)

@@ -1,0 +1,297 @@
+"""What a probe makes of its options, before any engine starts; and what it writes in a draft's notes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prereg.analyse.probe_draws import decide_draws, unit
+from prereg.analyse.tally import Tally
+from prereg.cli import probe_options
+from prereg.cli.probe_options import Given
+from prereg.cli.probe_show import Pieces, events_of
+from prereg.cli.probe_study import check_draft, log
+from prereg.codec.canonical import loads_machine
+from prereg.collect.choices import ARMS
+from prereg.collect.probe_draws import Draws
+from prereg.collect.probe_model import checkpoint, digest
+from prereg.collect.runtime import Build, parse_build
+from prereg.draft.family import family
+from prereg.draft.rules import conformance_protocol, documented_rules, tiny
+from prereg.draft.scaffold import Blanks, draft_study
+from prereg.errors import PreregError, UsageError, WrongState
+from prereg.model.law import Decoded, Mass, NoEarlyEnd
+from prereg.model.tree import Tree, TreeLeaf
+from prereg.stats.membership import Membership
+
+SPEC = (
+    b'{"name":"toy","adapter":"%s","python":"3.11","requests_per_second":{"off":3},"unhashed":["torch==1"]}'
+)
+
+
+def build(adapter: str = "hf") -> Build:
+    return parse_build("toy", SPEC % adapter.encode(), b"", where="toy")
+
+
+def given(**change: Any) -> Given:
+    fields: dict[str, Any] = dict.fromkeys(Given.__slots__)
+    fields |= {
+        "build": "toy",
+        "settings": [],
+        "drafter": "prompt-lookup",
+        "model_seed": "2198",
+        "initializer_range": 0.4,
+        "drawn": False,
+    }
+    return Given(**(fields | change))
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The build `toy` is there and made, in an empty environment."""
+    monkeypatch.setattr(
+        "prereg.collect.runtime.load_build", lambda name: build(name.removeprefix("toy") or "hf")
+    )
+    for module in ("runtime", "probe_model"):
+        monkeypatch.setattr(f"prereg.collect.{module}.environment_of", lambda build: tmp_path / "environment")
+    site = tmp_path / "environment/lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    return site
+
+
+def test_the_defaults_are_the_tiny_model_of_the_engine() -> None:
+    asked = probe_options.read(given())
+    assert asked.vocabulary == ["a", "b", "c", "d", "e", "f", "<eos>"] or len(asked.vocabulary or ()) == 7
+    assert asked.walk.prompt == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
+    assert (asked.horizon, asked.window, asked.walk.first, asked.tolerance) == (3, 3, None, 1e-5)
+    assert not asked.walk.bounded and asked.walk.remember and asked.walk.close_floor == 0.0
+    other = probe_options.read(given(build="toyllamacpp"))
+    assert len(other.vocabulary or ()) == 10 and other.horizon == 4
+    assert other.walk.configuration["drafter"]["max_tokens"] == 4
+
+
+def test_a_window_of_the_horizon_is_none() -> None:
+    assert probe_options.read(given(horizon=2, first=2)).walk.first is None
+    assert probe_options.read(given(horizon=2, first=1)).walk.first == 1
+
+
+def test_a_processor_is_named_by_its_file_and_class(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("class Mine: ...\n")
+    asked = probe_options.read(given(processor=f"{file}:Mine", processor_arguments='{"bias": 2.0}'))
+    features = asked.walk.configuration["features"]
+    assert features == {"processors": [{"file": str(file), "class": "Mine", "arguments": {"bias": 2.0}}]}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no such checkpoint": ({"model": "/nowhere/at/all", "prompt": "x"}, "--model", "there is no"),
+    "a package that is not there": ({"model": "package:none", "prompt": "x"}, "--model", "no GGUF file"),
+    "a package of no name": ({"model": "package:../x", "prompt": "x"}, "--model", "names no package"),
+    "another adapter": ({"build": "toycommand"}, "--build", "no decoding engine"),
+    "a window past the horizon": ({"horizon": 2, "first": 3}, "--first", "no 3 tokens"),
+    "no horizon": ({"horizon": 0}, "--horizon", "positive"),
+    "letters": ({"prompt": "xyz"}, "--prompt", "other letters"),
+    "no prompt": ({"prompt": ""}, "--prompt", "empty"),
+    "token ids": ({"prompt_ids": "0,9"}, "--prompt-ids", "from 0 to 6"),
+    "no token ids": ({"prompt_ids": "0,a"}, "--prompt-ids", "not a list"),
+    "two prompts": ({"prompt": "ab", "prompt_ids": "0"}, "--prompt-ids", "either"),
+    "a setting": ({"settings": ["top_k"]}, "--set", "not KEY=VALUE"),
+    "a value": ({"settings": ["top_k=x"]}, "--set top_k", "not JSON"),
+    "a drafter": ({"drafter": "mine"}, "--drafter", "no drafter"),
+    "a draft model elsewhere": (
+        {"build": "toyllamacpp", "drafter": "assistant"},
+        "--drafter",
+        "only Transformers",
+    ),
+    "no processor": ({"processor": "mine.py"}, "--processor", "FILE:CLASS"),
+    "no processor's file": ({"processor": "none.py:A"}, "--processor", "no file"),
+    "arguments alone": ({"processor_arguments": "{}"}, "--processor-arguments", "which processor"),
+    "a budget of mass": ({"budget_mass": 1.5}, "--budget-mass", "no mass"),
+    "a budget of time": ({"budget_seconds": 0.0}, "--budget-seconds", "no budget"),
+    "a budget of runs": ({"budget_runs": 0}, "--budget-runs", "positive"),
+    "a tolerance": ({"tolerance": 0.0}, "--tolerance", "no tolerance"),
+    "a tree too large": ({"horizon": 9}, "--horizon", "too many to walk"),
+    "what is not resumed": ({"budget_runs": 5, "resume": Path("x")}, "--resume", "not resumed"),
+    "draws with a window": ({"drawn": True, "first": 1}, "--first", "not for draws"),
+    "draws with a budget": ({"drawn": True, "budget_mass": 0.1}, "--budget-mass", "not for draws"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name: str) -> None:
+    change, where, what = REFUSED[name]
+    with pytest.raises(UsageError, match=what) as caught:
+        probe_options.read(given(**change))
+    assert caught.value.where == where and caught.value.exit_code == 2
+
+
+def test_the_size_of_a_walk_is_its_own_choices() -> None:
+    probe_options.read(given(horizon=9, settings=["top_k=3"]))
+    probe_options.read(given(horizon=9, budget_seconds=5.0))
+    probe_options.read(given(horizon=9, first=2))
+
+
+def test_a_checkpoint(tmp_path: Path, made: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF and more")
+    with pytest.raises(UsageError, match="has not the package gguf"):
+        checkpoint(str(file), build())
+    (made / "gguf").mkdir()
+    expected = {
+        "kind": "checkpoint",
+        "path": str(file),
+        "sha256": hashlib.sha256(b"GGUF and more").hexdigest(),
+    }
+    assert checkpoint(str(file), build()) == expected == checkpoint(str(file), build("llamacpp"))
+    (made / "weights").mkdir()
+    (made / "weights/model.gguf").write_bytes(b"GGUF too")
+    assert checkpoint("package:weights", build())["path"] == str(made / "weights/model.gguf")
+    asked = probe_options.read(given(model=str(file), prompt="one two", first=1))
+    assert asked.is_checkpoint and (asked.walk.text, asked.walk.prompt) == ("one two", None)
+    assert (asked.walk.mass, asked.tolerance, asked.walk.close_floor) == (0.0, 1e-4, 0.0)
+    wide = probe_options.read(given(model=str(file), prompt_ids="5,6", horizon=2, budget_mass=0.05))
+    assert (wide.walk.mass, wide.walk.close_floor) == (0.05, pytest.approx(5e-7))
+    for change, what in (
+        ({}, "needs a prompt"),
+        ({"prompt": "x"}, "a whole vocabulary"),
+        ({"prompt": "x", "first": 1, "drafter": "assistant"}, "only Transformers' tiny model"),
+    ):
+        with pytest.raises(UsageError, match=what):
+            probe_options.read(given(model=str(file), **change))
+    file.write_bytes(b"something else")
+    with pytest.raises(UsageError, match="is no GGUF file"):
+        checkpoint(str(file), build())
+    with pytest.raises(UsageError, match=r"no config\.json"):
+        checkpoint(str(tmp_path), build())
+    with pytest.raises(UsageError, match="this engine reads a GGUF file"):
+        checkpoint(str(tmp_path), build("llamacpp"))
+
+
+def test_the_digest_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+    from harness.adapters.base import ENGINES
+
+    assert "hf" in ENGINES  # the engine side has its own `digest`, which needs its engine to be imported
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/two").write_bytes(b"2")
+    (tmp_path / "a").write_bytes(b"1")
+    one, two = (hashlib.sha256(text).hexdigest() for text in (b"1", b"2"))
+    lines = f"a\0{one}\nb/two\0{two}\n"
+    assert digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest()
+
+
+def test_seeds_of_draws_are_each_used_once() -> None:
+    wanted = Draws(draws=10, seed_base=100, rows=4)
+    off, on = (wanted.seeds(arm) for arm in ARMS)
+    assert off == [(100, 4), (101, 4), (102, 2)]
+    assert on == [(seed, 1) for seed in range(103, 113)]
+    assert wanted.requests == 13
+
+
+LAW = [Mass(outcome=Decoded(tokens=(at,), finish="eos"), p=0.5) for at in range(2)]
+VERDICTS = {
+    "FAILS": ((500, 500), (900, 100), 5),
+    "NOT_REJECTED": ((500, 500), (500, 500), 5),
+    "INCONCLUSIVE": ((500, 500), (900, 100), 0),
+    "VOID": ((900, 100), (900, 100), 5),
+}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("reference", [True, False])
+def test_draws_are_decided_by_the_sealed_rules(verdict: str, reference: bool) -> None:
+    off, on, proposals = VERDICTS[verdict]
+    tallies = {
+        unit(arm): Tally(
+            unit=unit(arm),
+            draws=1000,
+            crashes=0,
+            outcomes=tuple((mass.outcome, n) for mass, n in zip(LAW, counts, strict=True)),
+            proposals=proposals if arm == "on" else 0,
+            verifications=0,
+            accepted=0,
+        )
+        for arm, counts in (("off", off), ("on", on))
+    }
+    default = tiny("hf", "2198", 0.4)
+    made = family(LAW, horizon=1)
+    decision = decide_draws(
+        conformance_protocol("probe"),
+        probe_options.read(given(horizon=1)).walk.configuration,
+        made if reference else type(made)(reference=None, events=made.events),
+        documented_rules({}, 1, [0], default.model),
+        tallies,
+        1000,
+    )
+    # Without a reference nothing is calibrated: two arms that err alike are not told apart.
+    assert decision.verdict == (verdict if reference or verdict != "VOID" else "NOT_REJECTED")
+    assert decision.level == pytest.approx(0.05 / decision.B)
+
+
+def test_the_end_tokens_of_a_checkpoint_are_asked_of_the_engine() -> None:
+    model = {"kind": "checkpoint", "path": "/x", "sha256": "0" * 64}
+    features = {"min_new_tokens": 2, "stop_strings": ["cd"]}
+    rules = documented_rules(features, 3, [1], model, ends=[7, 9])
+    assert [rule.id for rule in rules] == ["horizon", "no-early-end"]
+    assert rules[1].rule == NoEarlyEnd(n=2, end=(7, 9))
+
+
+def test_a_large_vocabulary_has_few_events_and_those_that_matter() -> None:
+    def tree(heavy: int) -> Tree:
+        p = dict.fromkeys(range(5000), 1e-05) | {heavy: 0.9}
+        leaves = [
+            TreeLeaf(
+                choices=(at,), p=(p[at],), outcome=Decoded(tokens=(at,), finish=None), proposals=0, accepted=0
+            )
+            for at in p
+        ]
+        return Tree(leaves=tuple(leaves), runs=1, unexplored=0.0, admission={}, seconds=0.0)
+
+    events = events_of(tree(3000), tree(4000), 1)
+    assert len(events) < 1000
+    assert Membership(events).of(Decoded(tokens=(4000,), finish=None)) != Membership(events).of(
+        Decoded(tokens=(17,), finish=None)
+    )
+
+
+def test_tokens_read_as_text_where_it_is_known() -> None:
+    pieces = Pieces({3: " two", 5: "\n"})
+    assert (pieces[3], pieces[4], pieces[5], len(pieces)) == ("·two", "4", "\\n", 6)
+
+
+def test_a_probe_is_noted_in_a_draft_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prereg.collect.runtime.built", lambda build: None)
+    paths = draft_study(tmp_path / "studies/mine", "two-arm", Blanks(), [])
+    value = {"verdict": "DEPARTS", "tv_lower": 0.25, "configuration": {"build": "toy"}, "off": [1, 2]}
+    log(paths.root, value)
+    log(paths.root, value)
+    lines = (paths.root / "searches.jsonl").read_bytes().splitlines(keepends=True)
+    assert len(lines) == 2
+    for line in lines:
+        found = loads_machine(line, where="searches.jsonl")
+        assert isinstance(found, dict)
+        assert (found["verdict"], found["tv_lower"], found["kind"]) == ("DEPARTS", 0.25, "pilot")
+        assert "off" not in found and found["time"].endswith("+00:00")
+    (paths.root / "searches.jsonl").write_bytes(json.dumps({"by": "hand"}).encode())
+    log(paths.root, value)
+    assert len((paths.root / "searches.jsonl").read_bytes().splitlines()) == 2
+
+
+def test_a_sealed_study_is_not_touched() -> None:
+    sealed = Path(__file__).parents[2] / "studies/optional-stopping"
+    before = (sealed / "searches.jsonl").read_bytes()
+    for call in (check_draft, lambda folder: log(folder, {"configuration": {"build": "toy"}})):
+        with pytest.raises(WrongState, match="pilots are closed") as caught:
+            call(sealed)
+        assert caught.value.exit_code == 4 and caught.value.next_step
+    assert (sealed / "searches.jsonl").read_bytes() == before
+
+
+def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreregError, match=r"no protocol\.json"):
+        check_draft(tmp_path)
