@@ -75,7 +75,7 @@ class Opened:
         """
         ids = torch.tensor([self.prompt], dtype=torch.long)
         drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
-        return self.model.generate(
+        returned = self.model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             generation_config=config,
@@ -83,6 +83,8 @@ class Opened:
             **self.own.arguments(),
             **drafter,
         )
+        # With records asked for, the tokens are one part of what comes back.
+        return getattr(returned, "sequences", returned)
 
     def outcome(self, tokens: Prefix) -> Outcome:
         """The return map (see the module)."""

@@ -34,10 +34,11 @@ FIXED = frozenset(
 )
 """Set from the configuration's horizon, drafter and model."""
 
-RETURN_MAP = frozenset(
-    ["return_dict_in_generate", "output_attentions", "output_hidden_states", "output_scores", "output_logits"]
-)
+RETURN_MAP = frozenset(["return_dict_in_generate", "output_attentions", "output_hidden_states"])
 """Would change the type of what `generate()` returns."""
+
+RECORDS = frozenset(["output_scores", "output_logits"])
+"""Ask for records beside the tokens, which come back in another type; the outcome is the tokens."""
 
 OTHER_MODES = frozenset(
     [
@@ -156,6 +157,8 @@ def settings(features: Mapping[str, Any]) -> dict[str, Any]:
             given[name] = _sequence_bias(value)
         else:
             given[name] = value
+    if any(given.get(name) for name in RECORDS):
+        given["return_dict_in_generate"] = True
     return given
 
 

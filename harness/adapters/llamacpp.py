@@ -156,7 +156,9 @@ class LlamaCppAdapter:
                     max_ngram_size=drafter["max_ngram"], num_pred_tokens=drafter["max_tokens"]
                 )
             )
-        llamas, digest = llamacpp_model.load(model, tuple(drafters))
+        llamas, digest = llamacpp_model.load(
+            model, tuple(drafters), logits_all=features.value("logprobs") is not None
+        )
         llamacpp_features.check_grammar(features, llamas[0])
         engines = [_engine(llama) for llama in llamas]
         self._opened = Opened(

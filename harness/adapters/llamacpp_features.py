@@ -6,7 +6,7 @@ by its own name in the installed version, except for these:
 - `min_tokens`: n, for the library's `MinTokensLogitsProcessor(n, end token)`;
 - `processors`: a list of `{"file", "class", "arguments"}` (`harness.adapters.custom`) or
   `{"builtin": "prefix-parity"}`, called in that order, after `min_tokens`;
-- `stopping_criteria`: a list of `{"file", "class", "arguments"}`.
+- `stopping_criteria`: a list of `{"file", "class", "arguments"}` or `{"builtin": "last-id", "token"}`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import llama_cpp
 from llama_cpp.llama import MinTokensLogitsProcessor
 
 from harness.adapters import custom
+from harness.adapters.llamacpp_lastid import LastId
 from harness.adapters.llamacpp_parity import PrefixParity
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
@@ -40,7 +42,7 @@ SAMPLING: Mapping[str, Any] = {
 FIXED = frozenset(["self", "tokens", "prompt", "max_tokens", "seed", "reset", "logits_processor"])
 """Set from the configuration's prompt, horizon and processors, and from the draw's seed."""
 
-RETURN_MAP = frozenset(["suffix", "echo", "stream", "logprobs", "model"])
+RETURN_MAP = frozenset(["suffix", "echo", "stream", "model"])
 """Would change what is returned, not how it is drawn."""
 
 BUILTIN: Mapping[str, Callable[[], Any]] = {"prefix-parity": PrefixParity}
@@ -94,7 +96,7 @@ def read(features: Mapping[str, Any], eos: int) -> Features:
         if name in RETURN_MAP:
             raise JobError(UNSUPPORTED, f"features.{name} is not supported by this adapter")
         if name == "stopping_criteria":
-            stopping = tuple(entry.fresh for entry in custom.load_all(value, f"features.{name}"))
+            stopping = _stopping(value, f"features.{name}")
         elif name == "grammar":
             arguments[name] = _grammar(value)
         elif name == "logit_bias":
@@ -129,6 +131,21 @@ def _processors(given: Any) -> list[Callable[[], Any]]:
             (loaded,) = custom.load_all([entry], f"features.processors[{at}]")
             found.append(loaded.fresh)
     return found
+
+
+def _stopping(given: Any, where: str) -> tuple[Callable[[], Any], ...]:
+    if not isinstance(given, list):
+        raise JobError(BAD_REQUEST, f"{where} is not a list")
+    found: list[Callable[[], Any]] = []
+    for at, entry in enumerate(given):
+        if not isinstance(entry, dict) or "builtin" not in entry:
+            (loaded,) = custom.load_all([entry], f"{where}[{at}]")
+            found.append(loaded.fresh)
+        elif entry["builtin"] == "last-id" and entry.keys() == {"builtin", "token"}:
+            found.append(partial(LastId, entry["token"]))
+        else:
+            raise JobError(BAD_REQUEST, f"{where}[{at}] is not a builtin; there is: last-id, with its token")
+    return tuple(found)
 
 
 def _grammar(value: Any) -> Any:

@@ -102,8 +102,10 @@ class LlamaCppKernel:
             llama = self._opened.off.llama
             llama.reset()
             type(llama).eval(llama, [*self._opened.prompt, *prefix])
-            shape = (len(self._opened.vocab),)
-            known = np.ctypeslib.as_array(llama._ctx.get_logits(), shape=shape).copy()
+            # One row, or one for every token of this evaluation.
+            rows = llama.n_tokens if llama._logits_all else 1
+            shape = (rows, len(self._opened.vocab))
+            known = np.ctypeslib.as_array(llama._ctx.get_logits(), shape=shape)[-1].copy()
             llama.reset()
             if len(self._logits) < MAX_REMEMBERED:
                 self._logits[prefix] = known

@@ -136,8 +136,12 @@ def _paired(tensor: Values, heads: int, name: str) -> Values:
     return np.ascontiguousarray(halves.swapaxes(1, 2).reshape(rows, columns))
 
 
-def load(spec: Mapping[str, Any], drafters: tuple[Any, ...]) -> tuple[list[Any], str]:
+def load(
+    spec: Mapping[str, Any], drafters: tuple[Any, ...], logits_all: bool = False
+) -> tuple[list[Any], str]:
     """The engine on the model of `spec`, once with each of `drafters` (None for none); and the digest.
+
+    `logits_all` keeps the logits of every position, as `logprobs` wants and a drafter brings anyhow.
 
     One thread, and keys and values kept as float32: else a token evaluated in a block would differ from the
     same token evaluated alone by more than rounding.
@@ -155,6 +159,7 @@ def load(spec: Mapping[str, Any], drafters: tuple[Any, ...]) -> tuple[list[Any],
                 n_threads=1,
                 n_threads_batch=1,
                 n_gpu_layers=0,
+                logits_all=logits_all,
                 type_k=llama_cpp.GGML_TYPE_F32,
                 type_v=llama_cpp.GGML_TYPE_F32,
                 use_mmap=False,
