@@ -33,6 +33,9 @@ OUTCOMES = 20
 WALKED = 4
 """Tries that are walked at most."""
 
+SILENT = 2
+"""Tries that are walked at most where a feature changes nothing: what could be found is a departure."""
+
 EXPLAINED = 10
 """Failing paths that are handed to the engine side to be explained, at most."""
 
@@ -86,9 +89,9 @@ class Screened:
         return min(self.activity.values(), default=1.0)
 
     @property
-    def order(self) -> tuple[bool, bool, float, int]:
+    def order(self) -> tuple[bool, int, float]:
         """Better ones are larger."""
-        return self.least > ACTIVE, self.outcomes >= OUTCOMES, min(self.least, TELLING), self.outcomes
+        return self.least > ACTIVE, min(self.outcomes, 2 * OUTCOMES), min(self.least, TELLING)
 
 
 def run_case(case: Case, lane: Lane, judge: Judge, runs: int = RUNS) -> Row:
@@ -154,7 +157,8 @@ def _worth_walking(case: Case, lane: Lane, judge: Judge) -> Iterator[Screened | 
             yield found
         else:
             later.append(found)
-    yield from sorted(later, key=lambda one: one.order, reverse=True)
+    later.sort(key=lambda one: one.order, reverse=True)
+    yield from (one for at, one in enumerate(later) if at < SILENT or one.least > ACTIVE)
 
 
 def screen(case: Case, tried: Try, lane: Lane, judge: Judge) -> Screened:

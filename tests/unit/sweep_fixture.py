@@ -45,13 +45,14 @@ class LocalLane:
     def __init__(self) -> None:
         self.bench: Any = None
         self.features: Mapping[str, Any] = {}
-        self.walks = 0
-        self.dead = False
+        self.tried: Try | None = None
+        self.speculated: list[Try] = []
+        """Tries whose on arm was walked, in order."""
 
     def open(self, features: Mapping[str, Any], tried: Try) -> None:
         if "refused" in features:
             raise WorkerRefused("bad-request", "features.refused: no such setting")
-        self.features = features
+        self.features, self.tried = features, tried
         seed = int(tried.seed) + 100 * features.get("model", 0)
         made = choices_fixture.bench(seed, features.get("mode", "lookup"), fault=features.get("fault"))
         raising = features.get("raises")
@@ -64,7 +65,8 @@ class LocalLane:
         raise WorkerRefused("unsupported", "no oracle")
 
     def walk(self, speculation: bool, runs: int = 0) -> Tree:
-        self.walks += 1
+        if speculation and self.tried is not None:
+            self.speculated.append(self.tried)
         if speculation and "dies" in self.features:
             raise WorkerLost("the worker ended; killed by SIGSEGV")
         return self._tree(speculation)
@@ -96,7 +98,7 @@ class LocalLane:
         raise WorkerRefused("unsupported", "no oracle")
 
     def close(self) -> None:
-        self.dead = True
+        self.bench = None
 
 
 class Judge:
