@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import gzip
 import json
 from collections.abc import Callable
@@ -19,9 +20,11 @@ from prereg.collect.trees import tree_of
 from prereg.errors import VerificationFailed
 from prereg.model.law import Decoded
 from prereg.model.plan import Shard
+from prereg.model.record import ShardMeta
 from prereg.model.study import Unit
-from prereg.seal.leaves import encode_tree, leaf_fault
-from prereg.seal.packing import BadShard
+from prereg.seal.leaves import encode_tree, leaf_fault, read_tree
+from prereg.seal.packing import BadShard, pack
+from prereg.seal.records import check_meta
 
 SEAL = "a" * 64
 SHARD = Shard(
@@ -51,6 +54,73 @@ def test_the_same_leaves_give_the_same_canonical_bytes() -> None:
         value = json.loads(line)
         assert json.dumps(value, sort_keys=True, separators=(",", ":")).encode() == line
         assert leaf_fault(value) is None
+
+
+def meta(**changes: Any) -> ShardMeta:
+    leaves = leaves_of(SEAL, SHARD)
+    encoded = encode_tree(leaves)
+    values: dict[str, Any] = {
+        "study": "tree",
+        "seal": SEAL,
+        "unit": SHARD.unit.id,
+        "shard": 0,
+        "attempt": 1,
+        "first_seed": "100",
+        "requests": 4,
+        "rows": 1,
+        "draws": 4,
+        "records_sha256": encoded.records_sha256,
+        "records_size": encoded.records_size,
+        "lines_sha256": encoded.lines_sha256,
+        "lines_size": encoded.lines_size,
+        "environment": "b" * 64,
+        "network": "cut",
+        "started": "2026-03-01T12:00:01.000000+00:00",
+        "ended": "2026-03-01T12:00:02.000000+00:00",
+        "tree": tree_meta(leaves),
+    }
+    return ShardMeta(**{**values, **changes})
+
+
+def read(data: bytes, said: ShardMeta) -> Any:
+    return read_tree(data, said, SHARD, seal=SEAL, drafter=True, where="walked.other.on/00000.jsonl.gz")
+
+
+def test_a_tree_is_read_as_it_was_written() -> None:
+    data = encode_tree(leaves_of(SEAL, SHARD)).data
+    assert [leaf.choices for leaf in read(data, meta()).leaves] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_a_tree_has_as_many_lines_as_its_meta_says() -> None:
+    data = encode_tree(leaves_of(SEAL, SHARD)).data
+    with pytest.raises(BadShard, match="has 4 leaves; its meta says 3"):
+        read(data, meta(draws=3))
+
+
+def test_a_line_that_is_not_canonical_is_refused() -> None:
+    lines = gzip.decompress(encode_tree(leaves_of(SEAL, SHARD)).data)
+    for old, new in ((b'"leaf":0', b'"leaf": 0'), (b'"p":[0.5,0.75]', b'"p":[0.50,0.75]')):
+        packed = pack(lines.replace(old, new, 1))
+        changed = {
+            name: getattr(packed, name)
+            for name in ("records_sha256", "records_size", "lines_sha256", "lines_size")
+        }
+        with pytest.raises(BadShard, match="canonical") as caught:
+            read(packed.data, meta(**changed))
+        assert caught.value.where == "walked.other.on/00000.jsonl.gz:1"
+
+
+def test_a_tree_is_in_the_meta_exactly_of_an_exact_unit() -> None:
+    def checked(said: ShardMeta, shard: Shard) -> None:
+        check_meta(said, shard, study="tree", seal=SEAL, environment="b" * 64, where="m")
+
+    checked(meta(draws=9), SHARD)  # how many leaves there are is not planned
+    with pytest.raises(BadShard, match="is missing, and the unit is exact"):
+        checked(meta(tree=None), SHARD)
+    drawn = dataclasses.replace(SHARD, channel="draws")
+    checked(meta(tree=None), drawn)
+    with pytest.raises(BadShard, match="is there, and the unit is draws"):
+        checked(meta(), drawn)
 
 
 def replies() -> list[dict[str, Any]]:
