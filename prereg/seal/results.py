@@ -5,7 +5,6 @@ from __future__ import annotations
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
-from prereg.model.study import Protocol, Study
 from prereg.seal import sshsig
 from prereg.seal.head import ROLES
 from prereg.seal.trust import AUDIT, check_signer
@@ -37,31 +36,7 @@ def check_decisions(run: Run) -> int:
     value = loads_machine(data, where=name)
     validate(value, "decisions", where=name)
     _same(value, {"study": run.manifest.study, "seal": run.seal, "rules": run.manifest.rules}, name)
-    study = run.found.get("study")
-    if isinstance(study, Study):
-        _check_configurations(value, study.protocol, name)
     return 1
-
-
-def _check_configurations(value: object, protocol: Protocol, name: str) -> None:
-    """The decisions are on exactly the protocol's configurations, in order, and `exact` is there if due."""
-    assert isinstance(value, dict)
-    if ("exact" in value) != (protocol.exact is not None):
-        what = "has no exact part, and the protocol an exact stage"
-        raise VerificationFailed(
-            what if protocol.exact is not None else "has an exact part, and the protocol no exact stage",
-            where=f"{name}#/exact",
-        )
-    parts = [("/configurations", value["configurations"], protocol.drawn())]
-    if protocol.exact is not None:
-        parts.append(("/exact/configurations", value["exact"]["configurations"], protocol.walked()))
-    for at, found, planned in parts:
-        ids = [d["id"] for d in found]
-        if ids != [c.id for c in planned]:
-            raise VerificationFailed(
-                f"decides on {ids!r:.80}, not on the protocol's configurations in order",
-                where=f"{name}#{at}",
-            )
 
 
 def check_audit(run: Run) -> int:

@@ -12,16 +12,15 @@ from exact_fixture import fabricate, make_exact_study
 from study_fixture import git, signing_key
 from typer.testing import CliRunner
 
-from prereg.analyse.run import analyse_study, decisions_of
+from prereg.analyse.run import analyse_study
 from prereg.audit.run import audit_study, disagreements
 from prereg.cli.app import app
 from prereg.cli.main import run as _register  # noqa: F401
 from prereg.codec.canonical import dump_file
-from prereg.errors import VerificationFailed
 from prereg.model.verdict import Decisions
 from prereg.report.html import write_report
 from prereg.seal.compare import diff_study
-from prereg.seal.verify import verify_report, verify_study
+from prereg.seal.verify import verify_report
 from prereg.store.layout import StudyPaths
 
 
@@ -129,31 +128,6 @@ def test_diff_names_decisions_without_an_analysis(tmp_path: Path) -> None:
     paths.decisions.parent.mkdir()
     paths.decisions.write_bytes(b"{}\n")
     assert diff_study(paths).decisions == ("there is a file of decisions, and no analysis in the ledger",)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda v: v.pop("exact"), "has no exact part"),
-        (lambda v: v["exact"]["configurations"].reverse(), "not on the protocol's configurations in order"),
-        (lambda v: v["configurations"].clear(), "not on the protocol's configurations in order"),
-    ],
-)
-def test_decisions_on_other_configurations_do_not_verify(
-    tmp_path: Path, change: Any, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An author can enter any file in the ledger; step 8 holds it to the protocol."""
-    from prereg.analyse import run as module
-
-    paths = collected(tmp_path)
-    value = json.loads(dump_file(module.to_json(decisions_of(verify_study(paths)))))
-    change(value)
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "to_json", lambda _: value)
-        analyse(paths)
-    with pytest.raises(VerificationFailed, match=says) as caught:
-        verify_study(paths)
-    assert "step 8" in caught.value.what
 
 
 def test_what_the_auditor_derives_otherwise_is_named() -> None:
