@@ -61,7 +61,7 @@ def observe(engine: Any, probe: Probe) -> Any:
         probe.evaluations += 1
         probe.position = len(probe.tokens)
         # The engine evaluates the token before a proposal with it, and cuts the proposal at its context.
-        probe.candidate = probe.proposed[: max(0, len(tokens) - 1)]
+        probe.candidate = [int(token) for token in tokens[1 : 1 + len(probe.proposed)]]
         probe.proposed = []
         if probe.candidate:
             probe.blocks.append((probe.position, probe.candidate))

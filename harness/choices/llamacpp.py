@@ -146,8 +146,10 @@ class LlamaCppProgram:
         note: Note = last.note
         if last.taken == note.candidate or len(note.prefix) != opened.horizon - 1:
             return {}
-        if self.yielded != (*note.prefix, last.taken):
+        if self.yielded != (*note.prefix, last.taken) or opened.returned(self.yielded) != outcome:
             return {}
+        if any(opened.returned(note.prefix[:length]) for length in range(1, opened.horizon)):
+            return {}  # it went on past a stop: what follows is not to be told
         others = [index for index in last.row.nonzero()[0].tolist() if index != note.candidate]
         return Told(others, lambda index: opened.returned((*note.prefix, index)) or {})
 
