@@ -176,7 +176,7 @@ def _whole(
     identity = identity_of(walk, build)
     path = walk.journal
     if path is None and walk.remember:
-        path = cache_folder() / "walks" / f"{identity}.jsonl"
+        path = cache_folder() / "probes" / f"{identity}.jsonl"
     journal = Journal(path, identity, required=walk.journal is not None)
     try:
         trees = walk_split(Plan(arms=ARMS, first=walk.first, checks=walk.checks), lanes, journal, advance)
