@@ -121,13 +121,13 @@ class Meter:
     def line(self) -> str:
         """`done/total draws, rate, leaves, rate, time left`, without draws or leaves where there are none."""
         parts = []
-        if self.total or not self.leaves:
+        if self.total:
             done = self.before + self.made
             share = 100 * done / self.total if self.total else 100
             parts.append(f"{done:,}/{self.total:,} draws ({share:.0f} %)")
             if (rate := self.rate()) is not None:
                 parts.append(f"{rate:,.0f} a second")
-        if self.leaves:
+        if self.leaves or not self.total:
             parts.append(f"{self.leaves:,} leaves")
             if (rate := self._a_second(self.leaves)) is not None:
                 parts.append(f"{rate:,.0f} a second")
