@@ -83,7 +83,8 @@ def law_json(law: Sequence[Mass]) -> list[dict[str, Any]]:
 def as_value(result: ExactResult, walked: Walked, walk: Walk) -> dict[str, Any]:
     """The JSON value of an exact probe."""
     off, on = walked.off, walked.on
-    exact = result.slack_off == 0 and result.slack_on == 0
+    # Not by the slack: that of a whole tree may be a rounding away from 0.
+    exact = off.unexplored == 0 and on.unexplored == 0
     return {
         "exploratory": True,
         "channel": "exact",
