@@ -170,6 +170,10 @@ CASES: dict[str, Case] = {
         off(branches=[([0, 0], "tt", [0.5, 1], A), ([0, 1], "tt", [0.5, 0.5], B), ([1], "t", [0.25], C)]),
         on(), "VOID", ["tree"],
     ),
+    "children that sum to more than 1, in a bounded tree": (
+        off(branches=[([0, 0], "tt", [0.25, 1], A), ([0, 1], "tt", [0.25, 1], B)], unexplored=0.5), on(),
+        "VOID", ["tree"],
+    ),
     "children that sum to less than 1": (
         off(branches=RARE), on(), "VOID", ["tree"],
     ),

@@ -103,6 +103,14 @@ def test_without_a_reference_nothing_is_compared_with_it() -> None:
     assert decided(halves, on()).row["verdict"] == "VOID"
 
 
+def test_an_outcome_that_the_off_arm_never_has_is_compared_too() -> None:
+    """Every outcome of the off arm is within 1e-6 of the reference; one that it lacks is not."""
+    law = [{"outcome": outcome, "p": p - 6e-7} for outcome, p in ((A, 0.5), (B, 0.25), (C, 0.25))]
+    law.append({"outcome": STRANGE, "p": 1.8e-6})
+    row = decided(off(), on(), law=law).row
+    assert (row["verdict"], row["oracle"]) == ("VOID", {"outcomes": 4, "largest": 1.8e-6})
+
+
 def test_a_predicate_that_the_off_arm_violates_makes_no_witness() -> None:
     short = {"tokens": [9], "finish": None}
     law = [{"outcome": short, "p": 0.25}, *LAW[:2]]
