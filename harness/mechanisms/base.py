@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from harness.adapters.base import Adapter, Arm, Outcome, Prefix
+from harness.adapters.base import ENGINES, Adapter, Arm, Outcome, Prefix
 from harness.oracle.naive import Law, ordered
+from harness.wire import UNSUPPORTED, JobError
 
 ON = Arm(id="on", role="test", speculation=True)
 
@@ -45,6 +46,9 @@ class Hypothesis:
     """A suspected fault, as something that can be run."""
 
     name: str
+    adapter: str
+    """Whose engine it speaks of: a name in `harness.adapters.base.ENGINES`."""
+
     statement: str
     """What goes wrong, and where in the engine's code."""
 
@@ -58,6 +62,8 @@ class Hypothesis:
 
         With `logical` it is the sequential law, which shows that only those reads make the difference.
         """
+        if type(adapter).__name__ != ENGINES[self.adapter].factory:
+            raise JobError(UNSUPPORTED, f"{self.name} speaks of another engine")
         return ordered((leaf.outcome, leaf.p) for leaf in self.leaves(adapter, logical))
 
 

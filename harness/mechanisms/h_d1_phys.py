@@ -20,6 +20,7 @@ def leaves(adapter: Adapter, logical: bool) -> Iterator[Leaf]:
 
 HYPOTHESIS = Hypothesis(
     name="H-D1-phys",
+    adapter="llamacpp",
     statement=(
         "llama-cpp-python's sampler hands its processors self._input_ids (llama_cpp/llama.py, line 742 in "
         "0.3.35 and 716 in 0.3.19): everything evaluated, the proposed tokens of the block at and after the "

@@ -9,6 +9,7 @@ from harness.mechanisms.hf_chain import about
 
 HYPOTHESIS = Hypothesis(
     name="H-D2-cfg",
+    adapter="hf",
     statement=(
         "Transformers' UnbatchedClassifierFreeGuidanceLogitsProcessor appends the last token of what it is "
         "shown to its unconditional context, with its cache, at every call after the first. Prompt lookup "

@@ -9,6 +9,7 @@ from harness.mechanisms.hf_chain import about
 
 HYPOTHESIS = Hypothesis(
     name="H-D2-synthid",
+    adapter="hf",
     statement=(
         "Transformers' SynthIDTextWatermarkLogitsProcessor shifts the last token of what it is shown into "
         "its context, and notes the context as seen, at every call. Prompt lookup's and verification's calls "

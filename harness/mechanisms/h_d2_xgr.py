@@ -9,6 +9,7 @@ from harness.mechanisms.hf_chain import about
 
 HYPOTHESIS = Hypothesis(
     name="H-D2-xgr",
+    adapter="hf",
     statement=(
         "xgrammar's LogitsProcessor for Transformers feeds the last token of what it is shown to its "
         "grammar matcher at every call after the first, and asserts that the grammar accepts it. Prompt "

@@ -7,6 +7,7 @@ from harness.mechanisms.hf_chain import leaves
 
 HYPOTHESIS = Hypothesis(
     name="H-D3-block",
+    adapter="hf",
     statement=(
         "Transformers' assisted decoding asks its stopping criteria about a whole block, so that a stop "
         "string completed inside one does not end it, and what follows is returned. Release 5.12.0 does not "

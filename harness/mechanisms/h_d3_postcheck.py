@@ -22,6 +22,7 @@ def leaves(adapter: Adapter, logical: bool) -> Iterator[Leaf]:
 
 HYPOTHESIS = Hypothesis(
     name="H-D3-postcheck",
+    adapter="llamacpp",
     statement=(
         "When the loop of llama-cpp-python's create_completion() has ended, it asks the stopping criteria "
         "about self._input_ids once more (llama_cpp/llama.py, line 1588 in 0.3.35 and 1530 in 0.3.19). The "

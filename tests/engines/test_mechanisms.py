@@ -94,8 +94,7 @@ def opened(name: str, folder: Path) -> Iterator[Session]:
 
 
 def law(session: Session, op: str, **fields: Any) -> Law:
-    reply: dict[str, Any] = session.ask(op, **fields)  # type: ignore[assignment]
-    return {canonical(m["outcome"]): m["p"] for m in reply["law"]}
+    return {canonical(m["outcome"]): m["p"] for m in session.ask(op, **fields).ok["law"]}
 
 
 def enumerated(session: Session) -> Law:
@@ -194,7 +193,8 @@ def test_a_hypothesis_refuses_a_configuration_that_it_does_not_speak_of(folder: 
     with opened("guidance", folder) as session:
         for name, message in (
             ("H-D2-synthid", "no SynthIDTextWatermarkLogitsProcessor"),
-            ("H-D1-phys", "another engine"),
+            ("H-D1-phys", "H-D1-phys speaks of another engine"),
+            ("H-D3-postcheck", "H-D3-postcheck belongs to another engine"),
             ("H-D9", "no hypothesis 'H-D9'; there are: H-D1-phys"),
         ):
             with pytest.raises(JobError, match=message):

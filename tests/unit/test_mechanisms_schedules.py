@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.adapters.base import Outcome, Prefix
+from harness.adapters.command import CommandAdapter
 from harness.mechanisms import hf_assisted, llamacpp_lookup
 from harness.mechanisms.base import Call, Hypothesis, Leaf, Raised, first_mismatch, lookup
 from harness.oracle import naive
@@ -199,5 +200,7 @@ def test_what_a_block_commits_has_probability_one(weights: list[list[int]]) -> N
 
 def test_a_law_adds_up_the_ways_to_one_outcome() -> None:
     leaves = [Leaf(outcome={"tokens": [], "finish": None}, p=p, calls=()) for p in (0.1, 0.2, 0.7)]
-    hypothesis = Hypothesis(name="x", statement="x", leaves=lambda adapter, logical: iter(leaves))
-    assert hypothesis.law(None) == [({"tokens": [], "finish": None}, 1.0)]  # type: ignore[arg-type]
+    hypothesis = Hypothesis(
+        name="x", adapter="command", statement="x", leaves=lambda adapter, logical: iter(leaves)
+    )
+    assert hypothesis.law(CommandAdapter()) == [({"tokens": [], "finish": None}, 1.0)]
