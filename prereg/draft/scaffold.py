@@ -17,7 +17,7 @@ from prereg.model.study import Protocol
 from prereg.store.files import write_whole
 from prereg.store.layout import StudyPaths
 
-TEMPLATES = ("conformance", "two-arm", "exact")
+TEMPLATES = ("conformance", "two-arm", "exact", "main")
 FIRST_SEED = 1_000_000_000
 """Where the seeds of a repository's first study begin: far from the small seeds that people try by hand."""
 
