@@ -99,7 +99,7 @@ def left_out(table: Table, offered: Mapping[str, Any]) -> dict[str, str]:
     known: set[str] = set()
     for case in table.cases:
         if not absent(case, table, offered):
-            known |= {table.aliases.get(name, name) for name in case.features} | set(case.makes)
+            known |= settings_of(case, table) | set(case.makes)
     names = [name for kind in OFFERED for name in offered[kind]]
     return {
         name: table.uncovered.get(name, "the table does not know it")
