@@ -201,6 +201,8 @@ def bound(low_off: float, high_off: float, low_on: float, high_on: float) -> Bou
         (bound(0.1, 0.2, 0.5, 0.6), 0.5, 0.5, 0.2, True),
         (bound(0.1, 0.2, 0.5, 0.6), 0.5, 0.5, 0.3, False),
         (bound(0.4, 0.5, 0.4, 0.5), 0.4, 0.5, 0.0, False),
+        (bound(0.5, 0.6, 0.1, 0.2), 0.5, 0.5, 0.2, True),
+        (bound(0.5, 0.6, 0.1, 0.2), 0.5, 0.5, 0.31, False),
     ],
 )
 def test_channels_contradict_each_other_where_no_law_suits_both(
