@@ -150,6 +150,7 @@ def _walk(
         streams={"leaf": leaves.append, "restart": lambda _: leaves.clear()},
         arm=_arm(arm),
         seeds=[str(seed)],
+        sample=RUNS,
         **{**walk_of(plan), "mode": "best-first", "budget": {"runs": RUNS, "seconds": None, "mass": None}},
     )
     seconds = time.monotonic() - begun
