@@ -45,7 +45,7 @@ test: lint
 	$(BIN)/python -m pytest -m "not engines"
 
 test-engines: $(VENV)/.test
-	$(BIN)/prereg build hf-5.17.0
+	$(BIN)/prereg build hf-5.17.0 lcp-0.3.19 lcp-0.3.35
 	$(BIN)/python -m pytest -m engines
 
 clean:

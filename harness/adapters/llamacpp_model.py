@@ -143,8 +143,8 @@ def load(
 
     `logits_all` keeps the logits of every position, as `logprobs` wants and a drafter brings anyhow.
 
-    One thread, and keys and values kept as float32: else a token evaluated in a block would differ from the
-    same token evaluated alone by more than rounding.
+    One thread, and keys and values kept as float32: kept as float16, a last bit that differs between a token
+    evaluated in a block and one evaluated alone could grow a thousandfold.
     """
     context = padded(spec)
     with tempfile.TemporaryDirectory(prefix="prereg-gguf-") as folder:

@@ -210,24 +210,24 @@ def place_of(lock: bytes, tmp_path: Path) -> Path:
     return wheel_place(tmp_path / "cache" / "wheels", source, pinned["toyc"], this_machine(version))
 
 
-@pytest.mark.parametrize("fault", ["bytes", "no-note", "note"])
-def test_a_damaged_wheel_is_compiled_anew(lock: bytes, tmp_path: Path, fault: str) -> None:
+def test_a_damaged_wheel_is_no_wheel_and_compiled_anew(lock: bytes, tmp_path: Path) -> None:
     build_environment(toy(lock), Silent())
     place = place_of(lock, tmp_path)
-    wheel = known_wheel(place)
+    wheel, note = known_wheel(place), place / NOTE
     assert wheel is not None
-    if fault == "bytes":
-        wheel.write_bytes(wheel.read_bytes() + b"\0")
-    elif fault == "no-note":
-        (place / NOTE).unlink()
-    else:
-        (place / NOTE).write_text("{")
+    for path, damaged in ((wheel, wheel.read_bytes() + b"\0"), (note, b"{"), (note, b"[]\n")):
+        whole = path.read_bytes()
+        path.write_bytes(damaged)
+        assert known_wheel(place) is None
+        path.write_bytes(whole)
+        assert known_wheel(place) == wheel
+    note.unlink()
     assert known_wheel(place) is None
     build_environment(toy(lock, name="other"), Silent())
     assert compilations(tmp_path) == 2
 
 
-def test_more_than_one_wheel_is_no_wheel(lock: bytes, tmp_path: Path) -> None:
+def test_a_compilation_without_a_wheel_is_a_failure(lock: bytes, tmp_path: Path) -> None:
     """An installer that does nothing makes none."""
     _, pinned = split_lock(lock, ["toyc"])
     with pytest.raises(EngineFailed, match="compiled to 0 wheels"):
