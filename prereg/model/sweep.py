@@ -56,8 +56,8 @@ class Case:
 
     note: str
     deterministic: bool
-    """Every try has one outcome, so the tries count in place of outcomes: all of them are walked. What makes it
-    so belongs into `beside`: without it the law has too many outcomes to be enumerated at such horizons."""
+    """Every try has one outcome, so the tries count in place of outcomes: all of them are walked. What makes
+    it so belongs into `beside`: without it the law would have too many outcomes at such horizons."""
 
     tries: tuple[Try, ...]
 
