@@ -131,6 +131,8 @@ def show(result: ExactResult, walked: Walked, walk: Walk, vocabulary: Sequence[s
     pieces = pieces_of(walked, vocabulary)
     if result.verdict == "DEPARTS":
         _show_widest(result, pieces)
+    if result.slack_off or result.slack_on:
+        say("Masses are those of the explored paths; as much as is unexplored may come on top.")
     say(f"{result.verdict}: {result.reason}.")
     if result.tv_upper - result.tv_lower > 1e-9:
         say(f"  total variation   {result.tv_lower:.6g} to {result.tv_upper:.6g}")

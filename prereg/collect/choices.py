@@ -35,6 +35,15 @@ from prereg.store.layout import harness_root
 SILENCE = 600.0
 """Seconds without a leaf after which a worker is given up."""
 
+ABOUT: Mapping[str, str] = {
+    "model": "--model",
+    "the text": "--prompt",
+    "the prompt": "--prompt",
+    "prompt and horizon": "--horizon",
+    "features.processors": "--processor",
+}
+"""What an adapter's refusal begins with, and the option that it is about."""
+
 SPELLED = 200
 """Outcomes of each arm whose tokens are spelled, the heaviest."""
 
@@ -136,18 +145,17 @@ def opened_lanes(walk: Walk, build: str | Path, count: int) -> Iterator[tuple[La
             with Lanes(launch, count) as lanes:
                 yield lanes, lanes.open(opening) or []
         except WorkerRefused as refused:
-            raise _refused(refused) from None
+            raise refusal(refused) from None
         except (WorkerLost, OSError) as error:
             next_step = None if isinstance(build, Path) else f"prereg build {build}"
             raise EngineFailed(f"the probe failed: {error}", next_step=next_step) from None
 
 
-def _refused(refused: WorkerRefused) -> PreregError:
+def refusal(refused: WorkerRefused) -> PreregError:
     """The engine side's refusal, with the option that it is about."""
     if refused.code == "engine":
         return EngineFailed(f"the engine failed: {refused.message}")
-    about = {"model": "--model", "the text": "--prompt", "the prompt": "--prompt", "prompt": "--prompt"}
-    where = next((option for start, option in about.items() if refused.message.startswith(start)), "--set")
+    where = next((option for start, option in ABOUT.items() if refused.message.startswith(start)), "--set")
     return UsageError(f"the engine's adapter refuses: {refused}", where=where)
 
 

@@ -16,14 +16,15 @@ from prereg.cli.probe_options import Given
 from prereg.cli.probe_show import Pieces, events_of
 from prereg.cli.probe_study import check_draft, log
 from prereg.codec.canonical import loads_machine
-from prereg.collect.choices import ARMS
+from prereg.collect.choices import ARMS, refusal
 from prereg.collect.probe_draws import Draws
 from prereg.collect.probe_model import checkpoint, digest
 from prereg.collect.runtime import Build, parse_build
+from prereg.collect.worker import WorkerRefused
 from prereg.draft.family import family
 from prereg.draft.rules import conformance_protocol, documented_rules, tiny
 from prereg.draft.scaffold import Blanks, draft_study
-from prereg.errors import PreregError, UsageError, WrongState
+from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
 from prereg.model.law import Decoded, Mass, NoEarlyEnd
 from prereg.model.tree import Tree, TreeLeaf
 from prereg.stats.membership import Membership
@@ -295,3 +296,20 @@ def test_a_sealed_study_is_not_touched() -> None:
 def test_what_is_no_study_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PreregError, match=r"no protocol\.json"):
         check_draft(tmp_path)
+
+
+REFUSALS = {
+    "model.path: there is no /x": "--model",
+    "the prompt has a token outside the vocabulary": "--prompt",
+    "the text cannot be tokenized: x": "--prompt",
+    "prompt and horizon are longer than the model's context": "--horizon",
+    "features.processors[0]: no class": "--processor",
+    "features.colour: this engine has no such setting": "--set",
+}
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_a_refusal_names_the_option_that_it_is_about(message: str) -> None:
+    error = refusal(WorkerRefused("bad-request", message))
+    assert isinstance(error, UsageError) and error.where == REFUSALS[message]
+    assert isinstance(refusal(WorkerRefused("engine", message)), EngineFailed)
