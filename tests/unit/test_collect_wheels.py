@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from prereg.collect import installer
 from prereg.collect.progress import Silent
 from prereg.collect.runtime import (
     Build,
@@ -131,6 +133,19 @@ def test_it_is_compiled_once_for_all_builds_with_the_builds_arguments(lock: byte
     ]
     assert markers[0] is not None and markers[1] is not None
     assert markers[0].fingerprint == markers[1].fingerprint
+
+
+def test_the_steps_of_a_compilation_are_told_now_and_then(
+    lock: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    often, seldom = Notes(), Notes()
+    monkeypatch.setattr(installer, "EVERY", 0.0)
+    build_environment(toy(lock), often)
+    assert any(re.fullmatch(r"\s+\[1/1\] Building toyc \(\d+ s\)", text) for text in often.texts), often.texts
+    monkeypatch.setattr(installer, "EVERY", 600.0)
+    build_environment(toy(lock, "-DA=1"), seldom)
+    assert not any("[1/1]" in text for text in seldom.texts)
+    assert compilations(tmp_path) == 2
 
 
 def test_other_arguments_are_another_wheel_and_another_environment(lock: bytes, tmp_path: Path) -> None:
