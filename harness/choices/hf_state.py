@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 from typing import Any
 
 import numpy as np
@@ -52,13 +53,18 @@ class _Walk:
             return
         self._met[id(value)] = (len(self._met), value)
         if isinstance(value, torch.Tensor):
-            self._say(str(tuple(value.shape)))
-            self._hashed.update(value.detach().cpu().contiguous().numpy().tobytes())
+            self._say(f"{value.dtype} {tuple(value.shape)}")
+            # As bytes: not every type of torch's is one of numpy's.
+            self._hashed.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
         elif isinstance(value, np.ndarray) and value.dtype != object:
             self._say(f"{value.dtype} {value.shape}")
             self._hashed.update(value.tobytes())
-        elif isinstance(value, torch.Generator):
+        elif isinstance(value, torch.Generator | np.random.RandomState):
             self.value(value.get_state(), depth)
+        elif isinstance(value, np.random.Generator):
+            self.value(value.bit_generator.state, depth)
+        elif isinstance(value, random.Random):
+            self.value(value.getstate(), depth)
         elif inspect.isroutine(value) or isinstance(value, type) or inspect.ismodule(value):
             self._say(getattr(value, "__qualname__", None) or value.__name__)
         elif depth and not isinstance(value, torch.nn.Module):
@@ -80,8 +86,6 @@ class _Walk:
             for held in value:
                 self.value(held, depth)
             self._say("end")
-        elif callable(getattr(value, "getstate", None)):
-            self.value(value.getstate(), depth)  # as a random.Random has it
         attributes = self._attributes(value)
         for name, held in attributes.items():
             self._say(name)
