@@ -207,6 +207,18 @@ def test_an_idle_seat_helps(place: Place, workers: int, monkeypatch: pytest.Monk
     assert len(place.asked("open")) == workers
 
 
+def test_what_a_helper_gets_that_is_no_part_loses_the_tree(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "HELP_AFTER", 0.0)
+    body = PARTS.replace('            say(ok={"runs": 1,', WAITS + '            say(ok={"runs": 1,')
+    body = body.replace('"frontier": rest,', '**({} if at else {"frontier": rest}),')
+    body = body.replace('[{"choices": [1], "except": [], "weight": 0.5}]', FRONTIER % 2)
+    result = place.run(body, FULL, 2)
+    assert isinstance(result, Failed) and "no part of a tree: KeyError('frontier')" in result.reason
+    assert len(place.asked("open")) == 2
+
+
 FRONTIER = '[{"choices": [i + 1], "except": [], "weight": 0.1} for i in range(%d)]'
 WAITS = """
             import time

@@ -23,6 +23,9 @@ from prereg.errors import EngineFailed
 CHECK_SECONDS = 600.0
 """Longest silence of a walk: after its leaves come the checks, some hundred runs without a line."""
 
+NO_PART = (KeyError, TypeError, ValueError, AttributeError)
+"""What comes of reading a reply that is not of its form."""
+
 
 class LocalExecutor:
     """Runs the jobs of one study on `site.workers` processes."""
@@ -245,7 +248,7 @@ class _Seat:
             (tree,) = walk_split(plan, crew, journal, told).values()
         except BaseException as error:
             advance(job, -done)
-            if isinstance(error, KeyError | TypeError | ValueError | AttributeError):
+            if isinstance(error, NO_PART):
                 raise WorkerLost(f"the worker returned what is no part of a tree: {error!r}") from None
             raise
         finally:
@@ -255,13 +258,16 @@ class _Seat:
         return [leaf_line(leaf) for leaf in tree.leaves], end
 
     def help(self, crew: Crew, limits: Limits) -> None:
-        """Walk parts of another seat's tree. A worker that cannot even begin loses nobody's unit."""
+        """Walk parts of another seat's tree.
+
+        A worker that cannot even begin loses nobody's unit; what goes wrong over a part the owner tells.
+        """
         if not crew.lasts():
             return
         limits.start(crew.job)
         try:
             crew.help(self._opened_for(crew.job, limits))
-        except (WorkerLost, WorkerRefused):
+        except (WorkerLost, WorkerRefused, EngineFailed, *NO_PART):
             self.leave(kill=True)
         finally:
             limits.stop(crew.job)
