@@ -191,7 +191,7 @@ def _show_path(path: Mapping[str, Any], pieces: Sequence[str]) -> None:
 def show_draws(decision: Decision, seeds: str, has_reference: bool) -> None:
     """A probe by draws for people."""
     table(
-        "Probe by draws (exploratory)",
+        "Draws (exploratory)",
         ("", "off", "on"),
         [
             ("draws", number(decision.draws.off), number(decision.draws.on)),
