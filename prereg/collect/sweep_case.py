@@ -236,6 +236,8 @@ def _path(lane: Lane, off: Tree, on: Tree, judge: Judge) -> dict[str, Any] | Non
     if found is None and paths:  # without an oracle the outcome is all there is
         leaf = next(leaf for leaf in on.leaves if leaf.choices == tuple(paths[0]))
         found = {"choices": list(leaf.choices), "outcome": to_json(leaf.outcome), "what": "unknown"}
+        if len(off.leaves) == 1:
+            found["plain"] = to_json(off.leaves[0].outcome)
     return found
 
 

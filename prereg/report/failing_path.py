@@ -16,6 +16,8 @@ def lines(path: Mapping[str, Any], vocabulary: Sequence[str]) -> list[str]:
     found = []
     if "tokens" in outcome:
         found.append(f"returned               {text(outcome['tokens'])}")
+    if "tokens" in path.get("plain", {}):
+        found.append(f"without speculation    {text(path['plain']['tokens'])}")
     if "crash" in outcome:
         found.append(f"raised                 {outcome['crash']}")
         found.append(f"after the choices      {text(path.get('choices', []))}")
@@ -28,7 +30,7 @@ def lines(path: Mapping[str, Any], vocabulary: Sequence[str]) -> list[str]:
         found.append(f"it should have seen    {text(path.get('should_have_seen', []))}")
     elif path.get("what") == "stop":
         found.append(f"{path['detail']} after  {text(path['prefix'])}")
-    elif path.get("what") != "crash":
+    elif path.get("what") != "crash" and "plain" not in path:
         found.append(f"what went wrong        {path.get('what')}")
     # Of a row, what its processors were shown; of a stop, what the stopping criteria were.
     calls = [text(call["saw"]) for call in path.get("calls", [])]

@@ -83,6 +83,13 @@ def test_a_failure_carries_what_it_rests_on_and_the_path() -> None:
         assert words in failure.text
 
 
+def test_a_path_without_an_oracle_shows_both_outcomes() -> None:
+    path = {"what": "unknown", "choices": [], "outcome": {"tokens": [2, 3]}, "plain": {"tokens": [2]}}
+    text = suite([replace(DEPARTS, failing_path=path)]).findtext("testcase/failure")
+    assert text is not None
+    assert "returned               c d" in text and "without speculation    c" in text
+
+
 def test_what_xml_cannot_hold_is_replaced() -> None:
     found = suite([replace(DEPARTS, reason="a\x00\x1b[31m<b>&\ud800")]).find("testcase/failure")
     assert found is not None and found.get("message") == "DEPARTS: a\ufffd\ufffd[31m<b>&\ufffd"
