@@ -203,6 +203,43 @@ def test_a_draft_model_gives_the_processor_its_due(processors: str) -> None:
         assert_no_departure(processor=f"{processors}:Counts", arguments={"bias": 1.0}, **said)
 
 
+LLAMA = """
+import numpy as np
+
+
+class Constant:
+    '''It does not look at what it is shown.'''
+
+    def __init__(self, bias):
+        self.bias = bias
+
+    def __call__(self, input_ids, scores):
+        scores = np.array(scores, copy=True)
+        scores[1] += self.bias
+        return scores
+
+
+class LastToken(Constant):
+    '''It reads the last token that it is shown.'''
+
+    def __call__(self, input_ids, scores):
+        scores = np.array(scores, copy=True)
+        scores[1] += self.bias * (int(input_ids[-1]) % 2)
+        return scores
+"""
+
+
+def test_llama_cpp_python_shows_a_processor_more_than_its_prefix(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(LLAMA)
+    said = {"arguments": {"bias": 1.0}, "build": "lcp-0.3.35", "horizon": 3}
+    found = assert_no_departure(processor=f"{tmp_path / 'mine.py'}:Constant", **said)
+    assert found.configuration["adapter"] == "llamacpp" and found.exact.proposals > 0
+    with pytest.raises(Departure, match="the processor saw") as caught:
+        assert_no_departure(processor=f"{tmp_path / 'mine.py'}:LastToken", **said)
+    path = caught.value.finding.path
+    assert path is not None and len(path["saw"]) > len(path["should_have_seen"])
+
+
 def test_a_build_that_is_not_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREREG_CACHE", str(tmp_path))
     with pytest.raises(WrongState, match=r"the build hf-5.17.0 is not built .next: prereg build hf-5.17.0"):
