@@ -211,3 +211,43 @@ def test_a_rule_asked_once_a_block_explains_the_overshoot_of_an_earlier_version(
     longer = {key: p for key, p in engine.items() if len(json.loads(key)["tokens"]) > 3}
     assert len(longer) == 21, "after a, b or d: two proposed tokens, and any of the seven"
     assert distance(engine, sequential) == pytest.approx(math.fsum(longer.values()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "features", "records"),
+    [
+        ("hf-5.17.0", {}, {"output_scores": True}),
+        ("lcp-0.3.19", {"api": "create_completion"}, {"logprobs": 10}),
+        ("lcp-0.3.35", {"api": "create_completion"}, {"logprobs": 10}),
+    ],
+)
+def test_a_request_that_asks_for_records_draws_the_same(
+    build: str, features: dict[str, Any], records: dict[str, Any], folder: Path
+) -> None:
+    seen = []
+    with Session(str(interpreter(environment_of(build)))) as session:
+        for given in (features, features | records):
+            session.ask("open", cwd=None, **opening(build, given, folder))
+            seeds = [str(seed) for seed in range(40)]
+            arms = (ON, ON | {"id": "off", "role": "reference", "speculation": False})
+            seen.append([session.ask("draws", arm=arm, seeds=seeds, rows=1).requests for arm in arms])
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    ("build", "entry", "message"),
+    [
+        ("hf-5.17.0", {"builtin": "xgrammar", "grammar": GRAMMAR}, "no xgrammar .*hf-5.17.0-xgrammar-0.2.8"),
+        ("hf-5.17.0", {"builtin": "parity"}, r"processors\[0\] is not a builtin; there is: xgrammar"),
+        ("hf-5.17.0-xgrammar-0.2.8", {"builtin": "xgrammar"}, "the text of a grammar"),
+        ("hf-5.17.0-xgrammar-0.2.8", {"builtin": "xgrammar", "grammar": "root ::= ("}, "cannot be compiled"),
+    ],
+)
+def test_a_builtin_that_there_is_not_is_refused(
+    build: str, entry: dict[str, Any], message: str, folder: Path
+) -> None:
+    with (
+        Session(str(interpreter(environment_of(build)))) as session,
+        pytest.raises(JobError, match=message),
+    ):
+        session.ask("open", cwd=None, **opening(build, {"processors": [entry]}, folder))
