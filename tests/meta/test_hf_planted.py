@@ -265,6 +265,9 @@ def test_a_planted_fault_is_caught(name: str) -> None:
     with Session(hf_python(), prelude=planted(fault)) as session:
         for seed in seeds(drafter):
             apart, checks = distance(session, drafter, seed)
+            if HORIZON < 3 and apart <= 1e-5:
+                # Too short for this fault to do harm: with some draft models a rollback spoils nothing yet.
+                apart, checks = distance(session, drafter, seed, horizon=3)
             assert apart > 1e-5, (seed, fault.why)
             assert checks["ok"], checks
             assert checks["proposals"] > 0
