@@ -10,7 +10,7 @@ from typing import Any
 
 import transformers
 from transformers import GenerationConfig, GenerationMixin, LogitsProcessor, StoppingCriteria
-from transformers.generation import configuration_utils
+from transformers.generation import configuration_utils, logits_process, stopping_criteria
 
 from harness.sweep import Offered
 
@@ -41,8 +41,11 @@ def offered() -> Offered:
 
 
 def instantiated(function: Callable[..., Any]) -> list[type[Any]]:
-    """The classes of the engine that the source of `function` calls by name."""
-    scope = inspect.unwrap(function).__globals__
+    """The classes of the engine that the source of `function` calls by name.
+
+    A function may import them itself, so the names are looked up in the engine's own modules too.
+    """
+    scope = vars(stopping_criteria) | vars(logits_process) | inspect.unwrap(function).__globals__
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     found = [scope.get(name.id) for name in called if isinstance(name, ast.Name)]

@@ -104,6 +104,9 @@ def test_the_table_knows_everything_that_the_release_offers() -> None:
     assert "WatermarkLogitsProcessor" in offered["processors"]
     assert "StopStringCriteria" in offered["criteria"]
     assert set(left_out(table, offered)) == set(table.uncovered)
+    # What introspection lost would not be missed otherwise.
+    made = {name for case in table.cases for name in case.makes}
+    assert made <= {*offered["processors"], *offered["criteria"]}
 
 
 @pytest.mark.engines
