@@ -119,10 +119,10 @@ class Law:
         return [outcome for outcome in outcomes if self.contains(event, outcome)]
 
     def probability(self, event: Mapping[str, Any]) -> float | None:
-        """P of a listed event, correctly rounded; None without a reference."""
+        """P of a listed event, correctly rounded and at most 1; None without a reference."""
         if not self.has_reference:
             return None
-        return math.fsum(self.reference[outcome] for outcome in self.members(event, self.reference))
+        return min(1.0, math.fsum(self.reference[outcome] for outcome in self.members(event, self.reference)))
 
     def count(self, event: Mapping[str, Any], outcomes: Counter[bytes]) -> int:
         """How many draws a listed event contains."""

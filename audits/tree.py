@@ -37,7 +37,7 @@ def is_tree(tree: Tree) -> bool:
         return False
     if abs(math.fsum([*(leaf.weight for leaf in tree.leaves), unexplored]) - 1.0) > CLOSE:
         return False
-    whole = unexplored <= CLOSE
+    whole = unexplored == 0.0
     before: Leaf | None = None
     open_nodes: list[list[float]] = []
     """The probabilities of the known children of each node on the way to the present leaf."""

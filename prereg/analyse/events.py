@@ -41,7 +41,7 @@ def count(study: Study, configuration: Configuration, off: Tally, on: Tally) -> 
     return Counted(
         k_off=tuple(member.totals(off.outcomes)),
         k_on=tuple(member.totals(on.outcomes)),
-        p=None if reference is None else tuple(member.probabilities(reference)),
+        p=None if reference is None else tuple(min(1.0, p) for p in member.probabilities(reference)),
         violations=sum(n for broken, n in broken_off if broken),
         witnesses=_witnesses(
             study, configuration, member, on, {p for broken, _ in broken_off for p in broken}

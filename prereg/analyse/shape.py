@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from prereg.model.tree import TreeLeaf
 
 SUM_TOLERANCE = 1e-9
-"""How far a sum of probabilities may be from 1, and the unexplored mass that counts as none."""
+"""How far a sum of probabilities may be from 1, and the slack that counts as none."""
 
 
 def shape_fault(leaves: Sequence[TreeLeaf], unexplored: float) -> str | None:
@@ -21,7 +21,7 @@ def shape_fault(leaves: Sequence[TreeLeaf], unexplored: float) -> str | None:
     """
     if not leaves:
         return "it has no leaf"
-    sums = _Sums(whole=unexplored <= SUM_TOLERANCE)
+    sums = _Sums(whole=unexplored == 0.0)
     before: TreeLeaf | None = None
     for leaf in sorted(leaves, key=_choices):
         shared = 0

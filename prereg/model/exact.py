@@ -14,7 +14,6 @@ ExactReason = Literal[
     "tree",
     "admission",
     "oracle",
-    "no-path",
     "nothing-proposed",
     "total-variation",
     "witness",

@@ -86,7 +86,7 @@ def slow_decision(
         (lo, uo), (ln, un) = slow_bounds(k[0], len(off), level), slow_bounds(k[1], len(on), level)
         prob = None
         if p.law is not None:
-            prob = math.fsum(r["p"] for r in p.law if slow_contains(event, r["outcome"]))
+            prob = min(1.0, math.fsum(r["p"] for r in p.law if slow_contains(event, r["outcome"])))
         bounds.append({
             "event": event["id"], "p": prob, "k_off": k[0], "k_on": k[1],
             "L_off": lo, "U_off": uo, "L_on": ln, "U_on": un,

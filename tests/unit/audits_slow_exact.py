@@ -45,7 +45,7 @@ def slow_is_tree(leaves: list[Json], unexplored: float) -> bool:
         if len({kind for _, kind in children}) != 1:
             return False
         total = rounded(p for p, _ in children)
-        if total > 1 + 1e-9 or (unexplored <= 1e-9 and total < 1 - 1e-9):
+        if total > 1 + 1e-9 or (unexplored == 0 and total < 1 - 1e-9):
             return False
     return bool(leaves) and abs(rounded([*map(weight, leaves), unexplored]) - 1) <= 1e-9
 

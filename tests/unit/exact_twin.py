@@ -56,7 +56,7 @@ def is_tree(tree: UnitTree) -> bool:
             children.setdefault(leaf.choices[:depth], {})[index] = leaf.p[depth]
     for known in children.values():
         total = math.fsum(known.values())
-        if total > 1 + 1e-9 or (unexplored <= 1e-9 and total < 1 - 1e-9):
+        if total > 1 + 1e-9 or (unexplored == 0 and total < 1 - 1e-9):
             return False
     return abs(math.fsum([*map(weight, leaves), unexplored]) - 1) <= 1e-9
 

@@ -297,6 +297,8 @@ def test_leaves_that_are_no_tree(name: str) -> None:
         ([leaf((0,), (0.5,), HEADS), leaf((1,), (0.5 + 0.9e-9,), TAILS)], 0.0),
         ([leaf((0,), (0.5,), HEADS), leaf((1,), (0.5 - 0.9e-9,), TAILS)], 0.9e-9),
         ([leaf((0, 1), (0.5, 0.5), HEADS)], 0.75),
+        # A light node may lack much of its row: all of it is unexplored.
+        ([leaf((0,), (1 - 1e-9,), HEADS), leaf((1, 0), (1e-9, 0.5), TAILS)], 5e-10),
         ([leaf((0, 0), (0.5, 1.0), HEADS, kinds="ta"), leaf((1, 0), (0.5, 1.0), HEADS, kinds="tr")], 0.0),
     ],
 )
