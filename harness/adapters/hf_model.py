@@ -11,6 +11,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from harness.adapters import hf_checkpoint
+from harness.adapters.checkpoint import is_checkpoint, verified
 from harness.adapters.hf_intercept import Probe, observed
 from harness.adapters.tiny_weights import check as check
 from harness.adapters.tiny_weights import digest, parameter
@@ -33,11 +34,6 @@ class Loaded:
     context: int
 
 
-def is_checkpoint(spec: Mapping[str, Any]) -> bool:
-    """Whether it describes a trained checkpoint."""
-    return spec.get("kind") == hf_checkpoint.KIND
-
-
 def load(spec: Mapping[str, Any], probe: Probe) -> Loaded:
     """Make or read the model of `spec`, observed by `probe`. Raises `JobError`."""
     if not is_checkpoint(spec):
@@ -50,7 +46,7 @@ def load(spec: Mapping[str, Any], probe: Probe) -> Loaded:
             ends=(spec["eos"],),
             context=spec["context"],
         )
-    path = hf_checkpoint.verified(spec)
+    path = verified(spec)
     model = hf_checkpoint.model(path)
     model.__class__ = observed(type(model), probe)
     return Loaded(
@@ -66,7 +62,7 @@ def load(spec: Mapping[str, Any], probe: Probe) -> Loaded:
 def tokenizer_of(spec: Mapping[str, Any]) -> Any:
     """The tokenizer of `spec` alone. Raises `JobError`."""
     if is_checkpoint(spec):
-        return hf_checkpoint.tokenizer(hf_checkpoint.verified(spec))
+        return hf_checkpoint.tokenizer(verified(spec))
     check(spec)
     return tokenizer(spec)
 

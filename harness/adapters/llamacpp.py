@@ -1,11 +1,11 @@
 """llama-cpp-python: sampling off and with prompt lookup on, through `generate()` or `create_completion()`.
 
 Return map. `generate()` yields tokens for as long as its caller asks; the caller here asks until it has seen
-the end token or `horizon` tokens, and asks no more. The outcome's tokens are all that was yielded, the end
+an end token or `horizon` tokens, and asks no more. The outcome's tokens are all that was yielded, the end
 token included, and `finish` is null: this method reports none.
 `create_completion()` returns text. Its tokens are that text's, which therefore must be made of tokens of one
-ASCII character each; the end token is not in it, nor anything from a stop string on. `finish` is what it
-reports.
+ASCII character each (a trained checkpoint's are not); the end token is not in it, nor anything from a stop
+string on. `finish` is what it reports.
 
 Seeds. The engine takes 32 bits, so it gets the low 32 of the draw's seed. All ones means "any seed" to it; a
 draw with such a seed is made with the one before.
@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
-from harness.adapters import llamacpp_features, llamacpp_model
+from harness.adapters import llamacpp_features, llamacpp_load
 from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
 from harness.adapters.llamacpp_features import GENERATE, Features
 from harness.adapters.llamacpp_observe import Probe, observe
-from harness.adapters.tiny_weights import check
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
 if TYPE_CHECKING:
@@ -54,7 +53,14 @@ class Opened:
     horizon: int
     prompt: tuple[int, ...]
     vocab: tuple[str, ...]
+    """Each token's text."""
+
     eos: int
+    """The end token that processors are told of."""
+
+    ends: frozenset[int]
+    """All end tokens."""
+
     letters: Mapping[str, int] = field(default_factory=dict)
     """Tokens by their text."""
 
@@ -85,7 +91,7 @@ class Opened:
             tokens: list[int] = []
             for token in llama.generate(list(self.prompt), **arguments):
                 tokens.append(token)
-                if token == self.eos or len(tokens) >= self.horizon:
+                if token in self.ends or len(tokens) >= self.horizon:
                     break
             return {"tokens": tokens, "finish": None}
         reply = llama.create_completion(list(self.prompt), max_tokens=self.horizon, seed=seed, **arguments)
@@ -103,9 +109,9 @@ class Opened:
         rule of its caller here.
         """
         if self.features.api == GENERATE:
-            over = drawn[-1] == self.eos or len(drawn) >= self.horizon
+            over = drawn[-1] in self.ends or len(drawn) >= self.horizon
             return {"tokens": list(drawn), "finish": None} if over else None
-        if drawn[-1] == self.eos:
+        if drawn[-1] in self.ends:
             return {"tokens": list(drawn[:-1]), "finish": "stop"}
         text = "".join(self.vocab[token] for token in drawn)
         found = [stop for stop in self.features.value("stop") or [] if stop in text]
@@ -129,7 +135,7 @@ class LlamaCppAdapter:
         prompt: Sequence[int] | None,
         cwd: str | None,
     ) -> str | None:
-        """Write the model, and open the engine on it: once without a drafter, and once with it."""
+        """Write or find the model, and open the engine on it: once without a drafter, and once with it."""
         self._opened = None
         if model is None or not prompt:
             raise JobError(BAD_REQUEST, "this adapter needs a model and a nonempty prompt")
@@ -139,16 +145,13 @@ class LlamaCppAdapter:
         drafter = configuration.get("drafter")
         if drafter is not None:
             llamacpp_features.check_drafter(drafter)
-        check(model)
-        features = llamacpp_features.read(configuration.get("features") or {}, model["eos"])
-        letters = {text: token for token, text in enumerate(model["vocab"]) if token != model["eos"]}
+        described = llamacpp_load.describe(model)
+        features = llamacpp_features.read(configuration.get("features") or {}, described.eos)
+        letters = {text: token for token, text in enumerate(described.vocab) if token not in described.ends}
         if features.api != GENERATE and not all(len(text) == 1 and text.isascii() for text in letters):
             raise JobError(UNSUPPORTED, "create_completion() returns text: each token must be one letter")
-        if not all(0 <= token < len(model["vocab"]) for token in prompt):
+        if not all(0 <= token < len(described.vocab) for token in prompt):
             raise JobError(BAD_REQUEST, "the prompt has a token outside the vocabulary")
-        # One place more than the last token needs: create_completion() never fills the context.
-        if len(prompt) + horizon >= llamacpp_model.padded(model) or len(prompt) + horizon > model["context"]:
-            raise JobError(BAD_REQUEST, "prompt and horizon are longer than the model's context")
         drafters: list[Any] = [None]
         if drafter is not None:
             drafters.append(
@@ -156,9 +159,9 @@ class LlamaCppAdapter:
                     max_ngram_size=drafter["max_ngram"], num_pred_tokens=drafter["max_tokens"]
                 )
             )
-        llamas, digest = llamacpp_model.load(
-            model, tuple(drafters), logits_all=features.value("logprobs") is not None
-        )
+        # One place more than the last token needs: create_completion() never fills the context.
+        places = len(prompt) + horizon + 1
+        llamas, digest = described.load(places, tuple(drafters), features.value("logprobs") is not None)
         llamacpp_features.check_grammar(features, llamas[0])
         engines = [_engine(llama) for llama in llamas]
         self._opened = Opened(
@@ -167,12 +170,26 @@ class LlamaCppAdapter:
             features=features,
             horizon=horizon,
             prompt=tuple(prompt),
-            vocab=tuple(model["vocab"]),
-            eos=model["eos"],
+            vocab=described.vocab,
+            eos=described.eos,
+            ends=described.ends,
             letters=letters,
             drafter=drafter,
         )
         return digest
+
+    def tokenize(self, model: Mapping[str, Any], text: str) -> list[int]:
+        """The token ids of a text, by a checkpoint's own tokenizer; nothing is added to it."""
+        return llamacpp_load.tokenize(model, text)
+
+    def spell(self, tokens: Sequence[int]) -> list[str]:
+        """Each of these tokens as text."""
+        return [self._configuration().vocab[token] for token in tokens]
+
+    def vocabulary(self) -> dict[str, Any]:
+        """`size` of the open model's vocabulary, and its `ends`."""
+        opened = self._configuration()
+        return {"size": len(opened.vocab), "ends": sorted(opened.ends)}
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
         """One request from the low 32 bits of the seed. One row only: the engine has no batches."""

@@ -27,8 +27,8 @@ from harness.wire import UNSUPPORTED, JobError
 if TYPE_CHECKING:
     from harness.adapters.llamacpp import Opened
 
-MAX_REMEMBERED = 200_000
-"""Prefixes whose logits are kept."""
+MAX_REMEMBERED = 25_000_000
+"""Logits that are kept, of as many prefixes as that makes."""
 
 TOKEN_DATA = np.dtype([("id", np.intc), ("logit", np.single), ("p", np.single)], align=True)
 
@@ -63,11 +63,9 @@ class LlamaCppKernel:
         return [self.end(prefix) is not None for prefix in prefixes]
 
     def outcome(self, prefix: Prefix) -> Outcome:
-        """The adapter's return map."""
+        """The adapter's return map. Where generation goes on (a window asks): what has been drawn."""
         outcome = self.end(prefix)
-        if outcome is None:
-            raise AssertionError(f"generation goes on after {prefix}")
-        return outcome
+        return {"tokens": list(prefix), "finish": None} if outcome is None else outcome
 
     def row(self, prefix: Prefix, shown: Sequence[Prefix] | None = None) -> list[float]:
         """The same for one prefix: (V,). `shown` replaces what the processors see after the prompt.
@@ -107,7 +105,7 @@ class LlamaCppKernel:
             shape = (rows, len(self._opened.vocab))
             known = np.ctypeslib.as_array(llama._ctx.get_logits(), shape=shape)[-1].copy()
             llama.reset()
-            if len(self._logits) < MAX_REMEMBERED:
+            if (len(self._logits) + 1) * known.size <= MAX_REMEMBERED:
                 self._logits[prefix] = known
         return known
 
@@ -161,7 +159,7 @@ class LlamaCppKernel:
             return outcome
         if self._met(criteria, prefix[:-1] if evaluated is None else evaluated):
             # Asked once more in the end, it may overrule everything, a stop string's cut included.
-            body = prefix[:-1] if hit or prefix[-1] == opened.eos else prefix
+            body = prefix[:-1] if hit or prefix[-1] in opened.ends else prefix
             return {"tokens": list(body), "finish": "stop"}
         return outcome
 

@@ -139,32 +139,36 @@ def _paired(tensor: Values, heads: int, name: str) -> Values:
 def load(
     spec: Mapping[str, Any], drafters: tuple[Any, ...], logits_all: bool = False
 ) -> tuple[list[Any], str]:
-    """The engine on the model of `spec`, once with each of `drafters` (None for none); and the digest.
+    """The engine on the model of `spec`, once with each of `drafters` (None for none); and the digest."""
+    with tempfile.TemporaryDirectory(prefix="prereg-gguf-") as folder:
+        path = Path(folder) / "model.gguf"
+        found = write(spec, path)
+        return engines(path, padded(spec), drafters, logits_all), found
+
+
+def engines(path: Path, context: int, drafters: tuple[Any, ...], logits_all: bool) -> list[Any]:
+    """The engine on a GGUF file with a context of so many tokens, once with each of `drafters`.
 
     `logits_all` keeps the logits of every position, as `logprobs` wants and a drafter brings anyhow.
 
     One thread, and keys and values kept as float32: kept as float16, a last bit that differs between a token
-    evaluated in a block and one evaluated alone could grow a thousandfold.
+    evaluated in a block and one evaluated alone could grow a thousandfold. The file is read once, not mapped:
+    what becomes of it later is no matter.
     """
-    context = padded(spec)
-    with tempfile.TemporaryDirectory(prefix="prereg-gguf-") as folder:
-        path = Path(folder) / "model.gguf"
-        found = write(spec, path)
-        engines = [
-            llama_cpp.Llama(
-                model_path=str(path),
-                draft_model=drafter,
-                n_ctx=context,
-                n_batch=context,
-                n_threads=1,
-                n_threads_batch=1,
-                n_gpu_layers=0,
-                logits_all=logits_all,
-                type_k=llama_cpp.GGML_TYPE_F32,
-                type_v=llama_cpp.GGML_TYPE_F32,
-                use_mmap=False,
-                verbose=False,
-            )
-            for drafter in drafters
-        ]
-    return engines, found
+    return [
+        llama_cpp.Llama(
+            model_path=str(path),
+            draft_model=drafter,
+            n_ctx=context,
+            n_batch=context,
+            n_threads=1,
+            n_threads_batch=1,
+            n_gpu_layers=0,
+            logits_all=logits_all,
+            type_k=llama_cpp.GGML_TYPE_F32,
+            type_v=llama_cpp.GGML_TYPE_F32,
+            use_mmap=False,
+            verbose=False,
+        )
+        for drafter in drafters
+    ]

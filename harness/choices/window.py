@@ -83,8 +83,9 @@ class Window:
 
         def told(index: int) -> Outcome:
             tokens = (*prefix, index)
-            reported = finish(tokens)["finish"]
-            return {"tokens": list(tokens), "finish": reported if reported in ENDED else None}
+            # An engine may leave an end token out of what it returns.
+            whole = finish(tokens)
+            return whole if whole["finish"] in ENDED else {"tokens": list(tokens), "finish": None}
 
         return Told(last.row.nonzero()[0].tolist(), told)
 
