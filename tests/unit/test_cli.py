@@ -108,6 +108,8 @@ def test_every_import_is_a_declared_dependency() -> None:
     for path in (ROOT / "prereg").rglob("*.py"):
         if "templates" in path.parts:
             continue
+        # The pytest plugin is loaded by pytest alone.
+        here = allowed | {"pytest"} if "testing" in path.parts else allowed
         for node in ast.walk(ast.parse(path.read_text())):
             found: list[str] = []
             if isinstance(node, ast.Import):
@@ -116,7 +118,7 @@ def test_every_import_is_a_declared_dependency() -> None:
                 found = [node.module]
             for name in found:
                 top = name.split(".")[0]
-                assert top in allowed or names.get(top, top) in declared, f"{path}: {name}"
+                assert top in here or names.get(top, top) in declared, f"{path}: {name}"
 
 
 def test_a_key_that_trust_refuses_is_not_left_behind(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_command_that_only_crashes_is_found_before_the_seal(name: str, tmp_pat
     (study / "experiment.py").write_text(CRASHING[name])
     done = prereg("check", str(study))
     assert done.returncode == 2, done.stderr
-    assert "every draw of pocock in the reference arm fixed crashed" in done.stderr
+    assert "all that was tried of pocock in the reference arm fixed crashed" in done.stderr
     if "fails" in name:
         assert "no such thing" in done.stderr
 
