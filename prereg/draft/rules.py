@@ -87,13 +87,15 @@ def documented_rules(
             rule=MaxTokens(n=horizon),
         )
     ]
-    least = features.get("min_new_tokens")
+    # Transformers' name, and that of llama-cpp-python's processor.
+    name = "min_tokens" if "min_tokens" in features else "min_new_tokens"
+    least = features.get(name)
     if isinstance(least, int) and ends:
         found.append(
             Predicate(
                 id="no-early-end",
-                statement="The end token is not among the first min_new_tokens tokens.",
-                source="min_new_tokens",
+                statement=f"The end token is not among the first {name} tokens.",
+                source=name,
                 rule=NoEarlyEnd(n=least, end=tuple(ends)),
             )
         )

@@ -42,12 +42,21 @@ class Steered:
 class Seeded(Adapter):
     def program(self, arm):
         return Steered(super().program(arm))
+class Crashing(Adapter):
+    def program(self, arm):
+        program = super().program(arm)
+        return type("", (), {{"run": lambda self, chooser: choices_fixture.Run(
+            outcome={{"crash": "IndexError"}}, counters=dict(proposals=0, verifications=0, accepted=0), digest="0" * 32
+        )}})()
+    def kernel(self):
+        raise IndexError("the engine's own")
 class Bare:
     def open(self, configuration, model, prompt, cwd):
         pass
 base.ENGINES = {{
     "small": base.Engine(module="__main__", factory="Adapter", install=""),
     "seeded": base.Engine(module="__main__", factory="Seeded", install=""),
+    "crashing": base.Engine(module="__main__", factory="Crashing", install=""),
     "bare": base.Engine(module="__main__", factory="Bare", install=""),
 }}
 """
@@ -100,6 +109,13 @@ def test_leaves_then_the_end(session: Session, mode: str) -> None:
         assert len(leaf["kinds"]) == len(leaf["choices"]) == len(leaf["p"])
         assert set(leaf["kinds"]) <= set("tdarb")
     assert leaves == walk(session)[0]
+
+
+def test_an_engine_that_raises_in_its_oracle_too_has_none(session: Session) -> None:
+    session.ask("open", configuration={"adapter": "crashing", "mode": "lookup"})
+    (leaf,), end = walk(session, arm=OFF)
+    assert leaf["outcome"] == {"crash": "IndexError"}
+    assert end["admission"]["oracle"] is None
 
 
 @pytest.mark.parametrize("mode", ["full", "best-first"])

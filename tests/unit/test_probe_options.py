@@ -240,6 +240,11 @@ def test_the_end_tokens_of_a_checkpoint_are_asked_of_the_engine() -> None:
     assert rules[1].rule == NoEarlyEnd(n=2, end=(7, 9))
 
 
+def test_the_minimum_of_llama_cpp_python_is_a_rule_too() -> None:
+    rules = documented_rules({"min_tokens": 3}, 4, [1], tiny("llamacpp", "4", 0.2).model)
+    assert [(rule.id, rule.source) for rule in rules[1:]] == [("no-early-end", "min_tokens")]
+
+
 def test_a_large_vocabulary_has_few_events_and_those_that_matter() -> None:
     def tree(heavy: int) -> Tree:
         p = dict.fromkeys(range(5000), 1e-05) | {heavy: 0.9}
