@@ -46,7 +46,9 @@ class Crashing(Adapter):
     def program(self, arm):
         program = super().program(arm)
         return type("", (), {{"run": lambda self, chooser: choices_fixture.Run(
-            outcome={{"crash": "IndexError"}}, counters=dict(proposals=0, verifications=0, accepted=0), digest="0" * 32
+            outcome={{"crash": "IndexError"}},
+            counters=dict(proposals=0, verifications=0, accepted=0),
+            digest="0" * 32,
         )}})()
     def kernel(self):
         raise IndexError("the engine's own")
