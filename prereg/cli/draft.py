@@ -21,9 +21,14 @@ def draft(
         typer.Option(
             help="conformance: a decoding engine against its own plain sampling. "
             "two-arm: any command that prints JSON lines. "
-            "exact: a decoding engine's output laws, walked choice by choice."
+            "exact: a decoding engine's output laws, walked choice by choice. "
+            "main: the twenty-six configurations of the paper's main study, by draws and walked."
         ),
     ],
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Keep the template's exact stage alone: no draws, no premise test."),
+    ] = False,
     title: Annotated[str | None, typer.Option(help="Fill the title.")] = None,
     question: Annotated[str | None, typer.Option(help="Fill the question.")] = None,
     author: Annotated[str | None, typer.Option(help="Fill the author's name.")] = None,
@@ -40,7 +45,7 @@ def draft(
     blanks = Blanks(title=title, question=question, author=author, principal=principal)
     studies = folder.absolute().parent
     taken = repository_spans(studies) if studies.is_dir() else []
-    paths = draft_study(folder, template, blanks, taken)
+    paths = draft_study(folder, template, blanks, taken, exact=exact)
     open_blanks = sum(f.what == A_BLANK for f in blanks_in({"protocol.json": paths.protocol.read_bytes()}))
     fill = f"fill the {open_blanks} blanks ({BLANK}…, and the principal) in {folder}/protocol.json"
     steps = ([fill] if open_blanks else []) + (

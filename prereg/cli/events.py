@@ -38,7 +38,7 @@ def events(
             "the study is sealed: its events stay", where=str(folder), next_step="prereg status DIR"
         )
     protocol = read_authored(read_once(paths.protocol), "protocol", Protocol, where="protocol.json")
-    if protocol.decision.rule != "channel-S":
+    if protocol.decision.rule == "event-gap":
         raise UsageError(
             "this study has no oracle; its events are written by hand",
             where=str(paths.events),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,13 @@ class Blanks:
     principal: str | None = None
 
 
-def draft_study(folder: Path, template: str, blanks: Blanks, taken: Iterable[Span]) -> StudyPaths:
+def draft_study(
+    folder: Path, template: str, blanks: Blanks, taken: Iterable[Span], *, exact: bool = False
+) -> StudyPaths:
     """Write a new study folder from `template`, with seeds above every interval that is `taken`.
 
-    Raises WrongState if the folder exists and UsageError for a bad name or an unknown template.
+    `exact` keeps the exact stage alone. Raises WrongState if the folder exists and UsageError for a bad name,
+    an unknown template, or `exact` with one that has no exact stage.
     """
     if template not in TEMPLATES:
         raise UsageError(
@@ -56,14 +59,16 @@ def draft_study(folder: Path, template: str, blanks: Blanks, taken: Iterable[Spa
         )
     if root.exists() or root.is_symlink():
         raise WrongState("the folder exists", where=str(folder), next_step="choose a new name")
-    files = render(root.name, template, blanks, taken)
+    files = render(root.name, template, blanks, taken, exact=exact)
     for name, data in files.items():
         write_whole(root / name, data)
     return StudyPaths(root=root)
 
 
-def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> dict[str, bytes]:
-    """The files of a new study, by name."""
+def render(
+    study: str, template: str, blanks: Blanks, taken: Iterable[Span], *, exact: bool = False
+) -> dict[str, bytes]:
+    """The files of a new study, by name. Raises UsageError as `draft_study` does."""
     here = Path(__file__).parent / "templates"
     out: dict[str, bytes] = {}
     for source in sorted((here / template).iterdir()):
@@ -72,6 +77,8 @@ def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> 
         if source.suffix == ".json":
             value = json.loads(source.read_bytes())
             value["study"] = study
+            if exact and source.name in WALKED_ALONE:
+                value = WALKED_ALONE[source.name](value)
             out[source.name] = _pretty(_fill(value, blanks) if source.name == "protocol.json" else value)
         else:
             out[source.name] = source.read_bytes()
@@ -81,6 +88,39 @@ def render(study: str, template: str, blanks: Blanks, taken: Iterable[Span]) -> 
     protocol = read_authored(out["protocol.json"], "protocol", Protocol, where="protocol.json")
     out["seeds.json"] = _pretty(plan_seeds(protocol, first_free(taken)))
     return out
+
+
+def _protocol_walked_alone(value: dict[str, Any]) -> dict[str, Any]:
+    """A template's protocol with its exact stage alone, and the configurations that are in it."""
+    stages = [stage for stage in value["stages"] if stage.get("channel") == "exact"]
+    if not stages:
+        raise UsageError(
+            f"the template {value['template']!r} has no exact stage",
+            where="--exact",
+            next_step="leave the option out, or take the template exact or main",
+        )
+    kept = {name for stage in stages for name in stage["configurations"]}
+    return {
+        **value,
+        "configurations": [each for each in value["configurations"] if each["id"] in kept],
+        "stages": stages,
+        "sampling": {},
+        "decision": {"rule": "exact", "threshold": 0, "calibration_allowance": None},
+        # There are no draws that could be held against the trees.
+        "exact": {**value["exact"], "premise_alpha": None},
+    }
+
+
+def _predictions_walked_alone(value: dict[str, Any]) -> dict[str, Any]:
+    kept = [each for each in value["predictions"] if each["claim"].get("channel") == "exact"]
+    return {**value, "predictions": kept}
+
+
+WALKED_ALONE: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "protocol.json": _protocol_walked_alone,
+    "predictions.json": _predictions_walked_alone,
+}
+"""What `--exact` makes of a template's files."""
 
 
 def first_free(taken: Iterable[Span]) -> int:

@@ -184,4 +184,4 @@ def test_the_files_are_a_study_once_its_events_are_there() -> None:
     given = {**rendered(), "seeds.json": seeds, "events.json": json.dumps(events).encode()}
     wanted = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
     study = parse_study({name: given[name] for name in wanted})
-    assert len(study.predictions.predictions) == 16
+    assert len(study.predictions.predictions) == 17
