@@ -51,6 +51,9 @@ ONE_OUTCOME = "equal, with one outcome"
 
 BASELINE_RUNS = 400
 CRASH_MASS = 1e-6
+WHOLE = 1e-9
+"""Slack that counts as none (docs/formats.md section 14)."""
+
 BAD_REQUEST = "bad-request"
 
 
@@ -250,12 +253,18 @@ def verdict_of(
 ) -> tuple[SweepVerdict, str]:
     """The verdict of a row, from the exact channel's and from what it rests on, and why.
 
-    A departure is one whatever it rests on; equality is none where the feature was not active, nothing was
-    proposed or accepted, or too few outcomes could differ.
+    Of trees that are not admitted nothing is said. A departure is one whatever it rests on, but what the off
+    arm left unexplored may crash too, so that only more than that is speculation's own. Equality is none where
+    the feature was not active, nothing was proposed or accepted, or too few outcomes could differ.
     """
+    if result.verdict == "VOID":
+        return result.verdict, result.reason
     off, on = math.fsum(crash_off.values()), math.fsum(crash_on.values())
-    if on > off + CRASH_MASS:
+    most = off + result.slack_off
+    if on > most + CRASH_MASS:
         before = "without it never" if off == 0 else f"without it with mass {off:.3g}"
+        if result.slack_off > WHOLE:
+            before = f"without it with mass at most {most:.3g}"
         return "CRASHES", f"speculation raises {', '.join(crash_on)} with mass {on:.3g}, {before}"
     if off >= 1.0 - CRASH_MASS:
         return "BOTH_CRASH", f"both arms raise {', '.join(crash_off)}: the feature cannot be used on this try"

@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from prereg.collect import sweep_case
-from prereg.collect.sweep_case import run_case
+from prereg.collect.sweep_case import Screened, run_case, verdict_of
 from prereg.collect.sweep_walk import Lane
 from prereg.model.sweep import Row
+from prereg.model.tree import ExactResult, ExactVerdict
 from tests.unit.sweep_fixture import TRIES, Judge, LocalLane, case
 
 
@@ -75,6 +76,45 @@ def test_a_crash_under_speculation_alone_is_the_features_own_verdict() -> None:
     assert row.verdict == "CRASHES"
     assert row.crash_on == {"IndexError": 1.0} and row.crash_off == {}
     assert row.failing_path is not None and row.failing_path["outcome"] == {"crash": "IndexError"}
+
+
+def judged(verdict: ExactVerdict = "EQUAL_WITHIN_TOLERANCE", **change: Any) -> ExactResult:
+    """What the exact channel might say."""
+    values: dict[str, Any] = {
+        "verdict": verdict,
+        "reason": "a reason",
+        "tolerance": 1e-5,
+        "tv_lower": 0.0,
+        "tv_upper": 0.0,
+        "off": (),
+        "on": (),
+        "slack_off": 0.0,
+        "slack_on": 0.0,
+        "witness_mass": 0.0,
+        "event": None,
+        "event_gap": None,
+        "proposals": 7,
+        "accepted": 3,
+    }
+    return ExactResult(**{**values, **change})
+
+
+def active() -> Screened:
+    return Screened(tried=TRIES[0], activity={"model": 0.5}, outcomes=30)
+
+
+def test_a_crash_that_the_unexplored_off_arm_may_have_too_is_none_of_speculation() -> None:
+    partial = judged("INCONCLUSIVE", slack_off=0.3)
+    assert verdict_of(partial, active(), {}, {"IndexError": 0.25})[0] == "INCONCLUSIVE"
+    verdict, reason = verdict_of(partial, active(), {}, {"IndexError": 0.35})
+    assert verdict == "CRASHES" and "never" not in reason and "without it with mass at most 0.3" in reason
+    assert "without it never" in verdict_of(judged("DEPARTS"), active(), {}, {"IndexError": 0.1})[1]
+
+
+def test_crashes_of_trees_that_are_not_admitted_prove_nothing() -> None:
+    assert verdict_of(judged("VOID"), active(), {}, {"IndexError": 1.0})[0] == "VOID"
+    both = {"IndexError": 1.0}
+    assert verdict_of(judged("VOID"), active(), both, both)[0] == "VOID"
 
 
 def test_a_crash_of_both_arms_says_so() -> None:
