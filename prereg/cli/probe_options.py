@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,7 @@ def read(given: Given) -> Asked:
         features["processors"] = [_processor(given.processor, given.processor_arguments)]
     elif given.processor_arguments is not None:
         raise UsageError("arguments of which processor?", where="--processor-arguments")
+    features = _digested(features)
     prompt, text = _prompt(given, default.prompt)
     is_tiny = given.model is None
     if is_tiny:
@@ -264,6 +266,21 @@ def _processor(given: str, arguments: str | None) -> dict[str, Any]:
             next_step="--processor-arguments '{\"bias\": 2.0}'",
         )
     return {"file": str(file), "class": name, "arguments": value}
+
+
+def _digested(features: Mapping[str, Any]) -> dict[str, Any]:
+    """With the digest of each file that holds a user's class: a walk that goes on must have the same."""
+    found = dict(features)
+    for name in ("processors", "stopping"):
+        if isinstance(found.get(name), list):
+            found[name] = [_entry(given) for given in found[name]]
+    return found
+
+
+def _entry(given: Any) -> Any:
+    if not isinstance(given, dict) or "sha256" in given or not Path(str(given.get("file", ""))).is_file():
+        return given  # whatever is wrong with it, the engine's adapter says so
+    return {**given, "sha256": hashlib.sha256(Path(given["file"]).read_bytes()).hexdigest()}
 
 
 def _drafter(kind: str, model: Mapping[str, Any], lookup: Mapping[str, Any], build: Build) -> dict[str, Any]:

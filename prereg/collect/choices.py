@@ -183,9 +183,11 @@ def _whole(
     """Both arms to the end, in parts that all workers share."""
     identity = identity_of(walk, build)
     path = walk.journal
-    if path is None and walk.remember:
+    if identity is None and path is not None:
+        raise UsageError(f"nothing tells whether {build} is still the same", where="--resume")
+    if identity is not None and path is None and walk.remember:
         path = cache_folder() / "probes" / f"{identity}.jsonl"
-    journal = Journal(path, identity, required=walk.journal is not None)
+    journal = Journal(path, identity or "", required=walk.journal is not None)
     try:
         trees = walk_split(Plan(arms=ARMS, first=walk.first, checks=walk.checks), lanes, journal, advance)
     except BaseException:
@@ -195,10 +197,11 @@ def _whole(
     return trees["off"], trees["on"]
 
 
-def identity_of(walk: Walk, build: str | Path) -> str:
-    """The digest of all that the parts of a walk depend on."""
+def identity_of(walk: Walk, build: str | Path) -> str | None:
+    """The digest of all that the parts of a walk depend on; None where the environment has no fingerprint."""
     marker = None if isinstance(build, Path) else built(load_build(build))
-    environment = str(build) if marker is None else marker.fingerprint
+    if marker is None:
+        return None
     value: Json = {
         "configuration": dict(walk.configuration),
         "model": dict(walk.model),
@@ -206,7 +209,7 @@ def identity_of(walk: Walk, build: str | Path) -> str:
         "text": walk.text,
         "first": walk.first,
         "harness": harness_digest(),
-        "environment": environment,
+        "environment": marker.fingerprint,
     }
     return value_digest(value)
 

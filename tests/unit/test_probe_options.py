@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +18,8 @@ from prereg.cli.probe_options import Given
 from prereg.cli.probe_show import Pieces, events_of
 from prereg.cli.probe_study import check_draft, log
 from prereg.codec.canonical import loads_machine
-from prereg.collect.choices import ARMS, refusal
+from prereg.collect import choices
+from prereg.collect.choices import ARMS, identity_of, refusal
 from prereg.collect.probe_draws import Draws
 from prereg.collect.probe_model import checkpoint, digest
 from prereg.collect.runtime import Build, parse_build
@@ -80,12 +83,43 @@ def test_a_window_of_the_horizon_is_none() -> None:
     assert probe_options.read(given(horizon=2, first=1)).walk.first == 1
 
 
+SHA_OF_MINE = hashlib.sha256(b"class Mine: ...\n").hexdigest()
+
+
 def test_a_processor_is_named_by_its_file_and_class(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("class Mine: ...\n")
     asked = probe_options.read(given(processor=f"{file}:Mine", processor_arguments='{"bias": 2.0}'))
     features = asked.walk.configuration["features"]
-    assert features == {"processors": [{"file": str(file), "class": "Mine", "arguments": {"bias": 2.0}}]}
+    expected = {"file": str(file), "class": "Mine", "arguments": {"bias": 2.0}, "sha256": SHA_OF_MINE}
+    assert features == {"processors": [expected]}
+
+
+def test_a_changed_processor_is_another_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker = SimpleNamespace(fingerprint="0" * 64)
+    monkeypatch.setattr(choices, "load_build", build)
+    monkeypatch.setattr(choices, "built", lambda build: marker)
+    file = tmp_path / "mine.py"
+    named = json.dumps([{"file": str(file), "class": "Mine", "arguments": {}}])
+    for given_as in (
+        {"processor": f"{file}:Mine"},
+        {"settings": [f"processors={named}"]},
+        {"settings": [f"stopping={named}"]},
+    ):
+        found = set()
+        for text in ("class Mine: ...\n", "class Mine:\n    pass\n"):
+            file.write_text(text)
+            found.add(identity_of(probe_options.read(given(**given_as)).walk, "hf"))
+        assert len(found) == 2 and None not in found
+
+
+def test_an_environment_without_a_fingerprint_keeps_no_parts(tmp_path: Path) -> None:
+    walk = probe_options.read(given()).walk
+    assert identity_of(walk, Path("/usr/bin/python3")) is None
+    resumed = replace(walk, journal=tmp_path / "walk.jsonl")
+    with pytest.raises(UsageError, match="still the same"):
+        choices._whole(resumed, Path("/usr/bin/python3"), None, lambda arm, leaves: None)  # type: ignore[arg-type]
+    assert not (tmp_path / "walk.jsonl").exists()
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
