@@ -151,8 +151,11 @@ def _witnesses(law: Law, off: Arm, on: Arm) -> list[dict[str, Any]]:
 
 
 def _oracle(law: Law, off: Arm) -> dict[str, Any] | None:
-    if not law.has_reference or not off.whole:
+    if not law.has_reference:
         return None
-    outcomes = {*law.reference, *off.masses}
-    largest = max(abs(off.masses.get(o, 0.0) - law.probability_of(o)) for o in outcomes)
+    largest = 0.0
+    for outcome in {*law.reference, *off.masses}:
+        mass, p = off.masses.get(outcome, 0.0), law.probability_of(outcome)
+        # What is unexplored may be this outcome: that excuses what it lacks, never what it has too much.
+        largest = max(largest, mass - p, p - mass - off.slack)
     return {"outcomes": len(law.reference), "largest": largest}

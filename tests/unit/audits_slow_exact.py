@@ -122,10 +122,13 @@ def slow_exact(
         order = ["horizon", "letters"]
         witnesses.sort(key=lambda w: (-w["p"], canon(w["outcome"]), order.index(w["predicate"])))
     oracle = None
-    if law is not None and s <= 1e-9:
+    if law is not None:
         known = {canon(r["outcome"]): r["p"] for r in law}
-        largest = max(abs(off.get(y, 0.0) - known.get(y, 0.0)) for y in {*off, *known})
-        oracle = {"outcomes": len(law), "largest": clipped(largest)}
+        apart_by = [0.0]
+        for y in {*off, *known}:
+            mass, p = off.get(y, 0.0), known.get(y, 0.0)
+            apart_by += [mass - p, p - mass - s]
+        oracle = {"outcomes": len(law), "largest": clipped(max(apart_by))}
     run = [leaf["counters"] for leaf in leaves["on"] if not leaf["closed"]]
     sums = {key: sum(counters[key] for counters in run) for key in ("proposals", "verifications", "accepted")}
     void = []

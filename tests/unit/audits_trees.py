@@ -109,6 +109,8 @@ RARE: list[Branch] = [
 ]  # fmt: skip
 """The node that is reached by choice 3 has half of its children, which weigh nearly nothing."""
 HALF: list[Branch] = [([0], "t", [0.5], A), ([1], "t", [0.5], C)]
+SHORT: list[Branch] = [([0], "t", [0.125], A), ([1], "t", [0.375], B), ([2], "t", [0.375], C)]
+"""With an eighth unexplored, A lacks at least a quarter, and B and C have an eighth too much."""
 Case = tuple[Json, Json, str, list[str]]
 CASES: dict[str, Case] = {
     "equal": (off(), on(), "EQUAL_WITHIN_TOLERANCE", ["within-tolerance"]),
@@ -199,13 +201,19 @@ CASES: dict[str, Case] = {
         off(branches=bent(0, 1, 2 / 3 + 9e-7, bent(1, 1, 1 / 3 - 9e-7, OFF))), on(),
         "DEPARTS", ["total-variation"],
     ),
+    "a bounded off arm that has more than the reference": (
+        off(branches=[([0], "t", [0.75], A)], unexplored=0.25), on(), "VOID", ["oracle"],
+    ),
+    "a bounded off arm that lacks more than is unexplored": (
+        off(branches=SHORT, unexplored=0.125), on(), "VOID", ["oracle"],
+    ),
     "a replay that differs": (off(), on(**failing("replay")), "VOID", ["admission"]),
     "randomness beside the choices": (off(**failing("randomness")), on(), "VOID", ["admission"]),
     "no replay": (off(replay={"checked": 0}), on(), "VOID", ["admission"]),
     "no interference looked at": (off(), on(interference={"checked": 0}), "VOID", ["admission"]),
     "no tree, not admitted, not the reference": (
         off(branches=[([0], "t", [0.9], A)], **failing("walk")), on(),
-        "VOID", ["tree", "admission"],
+        "VOID", ["tree", "admission", "oracle"],
     ),
     "void comes before nothing proposed": (
         off(**failing("refill")), on(proposes=False), "VOID", ["admission"],

@@ -10,7 +10,7 @@ import pytest
 from audits_laws import decided, premise_of, read, study
 from audits_slow import CRASH, LAW, A, B, C, D, Json
 from audits_slow_exact import slow_exact, slow_is_tree, slow_premise
-from audits_trees import CASES, OFF, ON, STRANGE, TOLERANCE, became, off, on, without
+from audits_trees import CASES, OFF, ON, SHORT, STRANGE, TOLERANCE, became, off, on, without
 
 from audits.compare import compare, compare_premise
 from audits.tree import is_tree
@@ -74,7 +74,7 @@ def test_what_is_unexplored_widens_the_interval_on_both_sides() -> None:
     # off: A 1/2, B 1/4; on: D 1/3, A 1/6, B 1/6, C 1/4: D' = 1/3 + 1/12.
     assert row["tv_lower"] == pytest.approx(5 / 12 - 1 / 12, abs=1e-14)
     assert row["tv_upper"] == pytest.approx(5 / 12 + 1 / 4, abs=1e-14)
-    assert row["oracle"] is None
+    assert row["oracle"] == {"outcomes": 3, "largest": pytest.approx(0, abs=1e-15)}
     # C and D are `other`: 7/12 on the on arm, and at most what is unexplored on the off arm.
     assert (row["D_event"], row["D_complement"]) == ("other", False)
     assert row["D"] == pytest.approx(7 / 12 - 1 / 4, abs=1e-14)
@@ -109,6 +109,16 @@ def test_an_outcome_that_the_off_arm_never_has_is_compared_too() -> None:
     law.append({"outcome": STRANGE, "p": 1.8e-6})
     row = decided(off(), on(), law=law).row
     assert (row["verdict"], row["oracle"]) == ("VOID", {"outcomes": 4, "largest": 1.8e-6})
+
+
+def test_the_oracle_of_a_bounded_tree() -> None:
+    """What is unexplored may be any outcome: it excuses what lacks, not what is too much."""
+    more = decided(off(branches=[([0], "t", [0.75], A)], unexplored=0.25), on()).row
+    assert more["oracle"] == {"outcomes": 3, "largest": 0.25}
+    short = decided(off(branches=SHORT, unexplored=0.125), on()).row
+    assert short["oracle"] == {"outcomes": 3, "largest": 0.25}
+    within = decided(off(branches=[([0], "t", [0.25], A)], unexplored=0.75), on()).row
+    assert within["oracle"] == {"outcomes": 3, "largest": 0.0}
 
 
 def test_a_predicate_that_the_off_arm_violates_makes_no_witness() -> None:
