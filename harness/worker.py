@@ -50,6 +50,7 @@ class Worker:
             "admit": self._admit,
             "tokenize": self._tokenize,
             "vocabulary": self._vocabulary,
+            "repeatability": self._repeatability,
             "features": self._features,
             "close": self._close,
         }
@@ -157,6 +158,9 @@ class Worker:
         found: dict[str, Any] = offered(adapter, "vocabulary")()
         return {**found, "texts": offered(adapter, "spell")(tokens)}
 
+    def _repeatability(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"largest": offered(self._opened(), "repeatability")()}
+
     def _mechanism(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         from harness import mechanisms
 
@@ -215,7 +219,8 @@ def main() -> int:
     `mechanism` (`hypothesis`, `logical`), the law under a hypothesis (`harness.mechanisms`);
     `features` (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`,
     `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends",
-    "texts"}` of the open model, the texts being those of the given tokens; `close`.
+    "texts"}` of the open model, the texts being those of the given tokens; `repeatability`, which gives
+    `{"largest"}` (see `harness.adapters.base.offered`); `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

