@@ -1,7 +1,8 @@
 """A user's own classes, loaded from the file that holds them and made anew for every request.
 
-A configuration names one as `{"file": absolute path, "class": name, "arguments": object}`, with the digest
-that the file must have as `"sha256"` if it shall be bound. The standard library is all this needs: any
+A configuration names one as `{"file": path, "class": name, "arguments": object}`, with the digest that the
+file must have as `"sha256"` if it shall be bound. A path is absolute, or relative to the folder that the
+configuration was opened in: a study's own. The standard library is all this needs: any
 engine's adapter can use it.
 """
 
@@ -22,6 +23,8 @@ from harness.wire import BAD_REQUEST, JobError
 
 REQUIRED: Mapping[str, type] = {"file": str, "class": str, "arguments": dict}
 OPTIONAL: Mapping[str, type] = {"sha256": str}
+LISTS = ("processors", "stopping", "stopping_criteria")
+"""The features that name classes, whatever the engine calls them."""
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of other environments, whose packages must not stand in for this one's."""
 
@@ -49,6 +52,23 @@ class Custom:
                 f"{self.where}: {self.kind.__qualname__} cannot be made with these arguments: "
                 f"{type(error).__name__}: {error}",
             ) from error
+
+
+def located(features: Mapping[str, Any], cwd: str | None) -> Mapping[str, Any]:
+    """`features` with the relative paths of own classes taken from `cwd`; without one they are refused."""
+    if cwd is None:
+        return features
+    found = dict(features)
+    for name in LISTS:
+        if isinstance(found.get(name), list):
+            found[name] = [_located(entry, Path(cwd)) for entry in found[name]]
+    return found
+
+
+def _located(entry: Any, folder: Path) -> Any:
+    if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
+        return entry
+    return {**entry, "file": str(folder / entry["file"])}
 
 
 def load_all(given: Any, where: str) -> tuple[Custom, ...]:

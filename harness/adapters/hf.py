@@ -24,6 +24,7 @@ from transformers.utils import logging
 
 from harness.adapters import hf_features, hf_model
 from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
+from harness.adapters.custom import located
 from harness.adapters.hf_intercept import Probe
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
@@ -135,7 +136,7 @@ class HfAdapter:
         horizon = configuration.get("horizon")
         if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
             raise JobError(BAD_REQUEST, "configuration.horizon is not a positive integer")
-        features = configuration.get("features") or {}
+        features = located(configuration.get("features") or {}, cwd)
         drafter = configuration.get("drafter")
         if drafter is not None:
             hf_features.check_drafter(drafter)

@@ -44,7 +44,7 @@ def events(
             where=str(paths.events),
             next_step=f"edit {paths.events}",
         )
-    laws = reference_laws(protocol, Lines(sys.stderr), cross_check=cross_check)
+    laws = reference_laws(protocol, Lines(sys.stderr), folder=paths.root, cross_check=cross_check)
     made = build_events(protocol, laws, harness_digest())
     value = events_json(made)
     write_whole(paths.events, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())

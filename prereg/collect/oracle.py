@@ -29,14 +29,16 @@ def reference_laws(
     protocol: Protocol,
     progress: Progress,
     *,
+    folder: Path | None = None,
     environments: Mapping[str, Path] | None = None,
     cross_check: bool = False,
 ) -> dict[str, tuple[Mass, ...]]:
     """The law P of every configuration that has an engine, by id, from this installation's harness.
 
-    `environments` gives each build's folder (default: the built one); `cross_check` enumerates again with the
-    slow twin. Configurations that run a command have no oracle and are left out. Raises EngineFailed if an
-    oracle fails or the two disagree, and WrongState if a build is not built.
+    `folder` is the study's, where its own classes lie; `environments` gives each build's folder (default: the
+    built one); `cross_check` enumerates again with the slow twin. Configurations that run a command have no
+    oracle and are left out. Raises EngineFailed if an oracle fails or the two disagree, and WrongState if a
+    build is not built.
     """
     wanted = [c for c in protocol.configurations if c.adapter != "command"]
     folders = dict(environments or {})
@@ -51,12 +53,17 @@ def reference_laws(
                 scratch=Path(scratch),
                 isolation=isolation(),
             )
-            laws.update(_laws_of_build(protocol, build, launch, progress, cross_check))
+            laws.update(_laws_of_build(protocol, build, launch, progress, cross_check, folder))
     return {c.id: laws[c.id] for c in wanted}
 
 
 def _laws_of_build(
-    protocol: Protocol, build: str, launch: Launch, progress: Progress, cross_check: bool
+    protocol: Protocol,
+    build: str,
+    launch: Launch,
+    progress: Progress,
+    cross_check: bool,
+    folder: Path | None,
 ) -> dict[str, tuple[Mass, ...]]:
     laws = {}
     current = ""
@@ -67,7 +74,8 @@ def _laws_of_build(
                     continue
                 current = configuration.id
                 progress.note(f"{current}: enumerating the reference law")
-                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=None)
+                cwd = None if folder is None else str(folder.absolute())
+                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=cwd)
                 law = _law(worker.call("law"), current)
                 if cross_check:
                     progress.note(f"{current}: enumerating it again by the definition")

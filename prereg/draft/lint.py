@@ -12,11 +12,13 @@ from prereg.draft.findings import Finding
 from prereg.draft.lint_exact import exact_findings
 from prereg.errors import PreregError
 from prereg.model.study import Channel, Configuration, Study
+from prereg.seal.own_files import own_file_problems, own_files
 from prereg.stats.budget import budget_of
 from prereg.stats.power import PowerRow, Reach, power_table, reach_table
 from prereg.stats.premise import PremiseRow, premise_table
 from prereg.stats.trees import expected_runs
-from prereg.store.files import read_once
+from prereg.store.files import read_in, read_once
+from prereg.store.folder import walk
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans, span_of
 
@@ -96,6 +98,7 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     except PreregError as error:
         return CheckReport(study=None, findings=(*findings, _found(error, "protocol.json")))
     findings += _names(study, paths)
+    findings += _own_file_findings(study, paths)
     findings += _prediction_findings(study)
     findings += _seed_findings(study, paths.studies)
     findings += _oracle_findings(study, harness_sha256)
@@ -154,6 +157,17 @@ def _names(study: Study, paths: StudyPaths) -> Iterator[Finding]:
             where="protocol.json#/study",
             next_step="rename one of them",
         )
+
+
+def _own_file_findings(study: Study, paths: StudyPaths) -> Iterator[Finding]:
+    named = {entry["file"] for _, entry in own_files(study.protocol) if isinstance(entry["file"], str)}
+    try:
+        files = {name: read_in(paths.root, name)[0] for name in walk(paths).sealable() if name in named}
+    except PreregError as error:
+        yield _found(error, "protocol.json")
+        return
+    for problem in own_file_problems(study.protocol, files):
+        yield _found(problem, "protocol.json")
 
 
 def _prediction_findings(study: Study) -> Iterator[Finding]:

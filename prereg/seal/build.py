@@ -19,6 +19,7 @@ from prereg.seal.finish import trailers
 from prereg.seal.head import head_bytes, sign_head
 from prereg.seal.keys import SigningKey
 from prereg.seal.manifest import Mode, manifest_bytes, sealed_files, sums_bytes
+from prereg.seal.own_files import own_file_problems
 from prereg.store.files import read_with_mode, write_whole
 from prereg.store.folder import Tree, is_unsealed, walk
 from prereg.store.harness import harness_digest, sealed_code, sealed_harness
@@ -152,7 +153,10 @@ def _read(paths: StudyPaths, tree: Tree) -> dict[str, tuple[bytes, Mode]]:
 def _refuse_content(
     paths: StudyPaths, authored: Mapping[str, tuple[bytes, Mode]], environments: Mapping[str, str]
 ) -> Study:
-    study = parse_study({name: data for name, (data, _) in authored.items()})
+    files = {name: data for name, (data, _) in authored.items()}
+    study = parse_study(files)
+    for problem in own_file_problems(study.protocol, files):
+        raise problem
     if study.protocol.study != paths.name:
         raise UsageError(
             f"is {study.protocol.study!r}, but the folder is {paths.name!r}", where="protocol.json#/study"

@@ -23,6 +23,7 @@ from prereg.seal.evidence import (
 from prereg.seal.head import check_head
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
+from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
 from prereg.seal.trust import AUTHOR, SEAL, check_signer, load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
@@ -196,6 +197,8 @@ def step_5_study_files(run: Run) -> tuple[int, str]:
     """The study files parse, hold together, and give every unit one seed block."""
     try:
         study = parse_study(run.files)
+        for problem in own_file_problems(study.protocol, run.files):
+            raise problem
     except UsageError as error:
         raise VerificationFailed(error.what, where=error.where, next_step=error.next_step) from None
     if study.protocol.study != run.manifest.study:

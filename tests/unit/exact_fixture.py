@@ -216,8 +216,12 @@ def make_exact_study(
     tmp_path: Path,
     change: Callable[[dict[str, Any]], None] | None = None,
     predictions: Sequence[dict[str, Any]] = (),
+    own: Mapping[str, str] | None = None,
 ) -> StudyPaths:
-    """The study, unsealed, in a git repository at `tmp_path/repo`; `change` may alter its protocol."""
+    """The study, unsealed, in a git repository at `tmp_path/repo`; `change` may alter its protocol.
+
+    `own` has the texts of more files of its own, by path.
+    """
     paths = study_fixture.make_study(tmp_path, study="tree", commit=False)
     (paths.root / "coin.py").unlink()
     protocol = exact_protocol()
@@ -225,6 +229,9 @@ def make_exact_study(
         change(protocol)
     for name, value in exact_files(protocol, predictions=predictions).items():
         (paths.root / name).write_text(json.dumps(value, indent=1))
+    for name, text in (own or {}).items():
+        (paths.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (paths.root / name).write_text(text)
     git(paths.repository, "add", "studies")
     git(paths.repository, "commit", "-q", "-m", "Draft")
     return paths
