@@ -58,7 +58,7 @@ def derive_premise(
         excess = excesses[key][worst]
         row[key] = {
             "draws": tally.draws,
-            "outside": strange if arm.whole else 0,
+            "outside": 0 if arm.tree.meta["unexplored"] > 0 else strange,
             "excess": clip(excess, -1.0),
             "event": worst,
         }

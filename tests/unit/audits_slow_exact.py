@@ -186,7 +186,7 @@ def slow_premise(
         excess, event_ = max(found, key=lambda one: one[0])
         outside = sum(all(y != leaf["outcome"] for leaf in leaves) for y in drawn)
         row[arm] = {
-            "draws": len(drawn), "outside": 0 if left > 1e-9 else outside,
+            "draws": len(drawn), "outside": 0 if trees[arm]["meta"]["unexplored"] > 0 else outside,
             "excess": clipped(excess, -1.0), "event": event_,
         }  # fmt: skip
     reasons = ["outside-law"] * any(row[arm]["outside"] > 0 for arm in ARMS)

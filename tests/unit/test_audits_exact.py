@@ -10,7 +10,7 @@ import pytest
 from audits_laws import decided, premise_of, read, study
 from audits_slow import CRASH, LAW, A, B, C, D, Json
 from audits_slow_exact import slow_exact, slow_is_tree, slow_premise
-from audits_trees import CASES, OFF, ON, SHORT, STRANGE, TOLERANCE, became, off, on, without
+from audits_trees import CASES, OFF, ON, SHORT, STRANGE, TOLERANCE, became, bent, off, on, without
 
 from audits.compare import compare, compare_premise
 from audits.tree import is_tree
@@ -161,6 +161,8 @@ def test_events_that_tie_but_for_rounding_may_be_named_either_way() -> None:
 GOOD = [A, B, A, C] * 10
 WITNESS = [A, D, A, C] * 10
 DEPARTING = on(branches=became(D, 1, 4))
+NEARLY = bent(2, 1, 0.5 - 8e-10)
+"""The on arm, of which 4e-10 are left."""
 VOID = off(**{"replay": {"checked": 0}})
 PREMISE: dict[str, tuple[Any, Any, Any, Any, str, list[str]]] = {
     "drawn from the tree": (off(), on(), GOOD, GOOD, "NOT_REJECTED", ["none"]),
@@ -173,6 +175,12 @@ PREMISE: dict[str, tuple[Any, Any, Any, Any, str, list[str]]] = {
     "both": (off(), on(), GOOD, [STRANGE] * 40, "FAILS", ["outside-law", "bound"]),
     "outside a bounded tree": (
         off(branches=OFF[:2], unexplored=0.25), on(), GOOD, GOOD, "NOT_REJECTED", ["none"],
+    ),
+    "outside a tree of which hardly anything is unexplored": (
+        off(), on(branches=NEARLY, unexplored=4e-10), GOOD, [*GOOD[:39], STRANGE], "NOT_REJECTED", ["none"],
+    ),
+    "outside a tree that rounding leaves short": (
+        off(), on(branches=NEARLY), GOOD, [*GOOD[:39], STRANGE], "FAILS", ["outside-law"],
     ),
     "beyond what is unexplored": (
         off(branches=OFF[:2], unexplored=0.25), on(), [C] * 40, GOOD, "FAILS", ["bound"],
