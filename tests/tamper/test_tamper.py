@@ -29,6 +29,7 @@ from prereg.analyse.run import analyse_study  # noqa: E402
 from prereg.audit.run import audit_study  # noqa: E402
 from prereg.store.layout import StudyPaths  # noqa: E402
 
+OWN, OWN_CLASS = "own/mine.py", "class Mine:\n    def __call__(self, ids, scores):\n        return scores\n"
 FAULTS = sorted(p.parent.name for p in HERE.glob("*/fault.py"))
 
 
@@ -50,6 +51,12 @@ def auditor(study: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def with_own_class(protocol: dict[str, Any]) -> None:
+    """`other` runs a processor of the study's own."""
+    entry = {"file": OWN, "class": "Mine", "arguments": {}, "sha256": tools.sha(OWN_CLASS.encode())}
+    next(c for c in protocol["configurations"] if c["id"] == "other")["features"] = {"processors": [entry]}
+
+
 @pytest.fixture(scope="session")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> StudyPaths:
     paths = study_fixture.make_study(
@@ -62,7 +69,9 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> StudyPaths:
 
 @pytest.fixture(scope="session")
 def audited_trees(tmp_path_factory: pytest.TempPathFactory) -> StudyPaths:
-    paths = exact_fixture.make_exact_study(tmp_path_factory.mktemp("trees"))
+    paths = exact_fixture.make_exact_study(
+        tmp_path_factory.mktemp("trees"), with_own_class, own={OWN: OWN_CLASS}
+    )
     study_fixture.seal(paths)
     exact_fixture.fabricate(paths)
     return audited_by_rex(paths)
