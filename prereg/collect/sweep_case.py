@@ -14,18 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from prereg.codec.convert import to_json
+from prereg.collect.activity import ACTIVE, distance, lacking
 from prereg.collect.sweep_table import uncovered_row
 from prereg.collect.sweep_walk import RUNS, Lane
 from prereg.collect.worker import WorkerLost, WorkerRefused
 from prereg.model.law import Crashed, Outcome
 from prereg.model.sweep import DEPARTURES, OUTCOME_MASS, Case, Row, SweepVerdict, Try
 from prereg.model.tree import ExactResult, Tree
-
-ACTIVE = 1e-6
-"""Total variation of two plain laws above which a feature is active."""
-
-TELLING = 1e-3
-"""Total variation that is looked for before a try is walked."""
 
 OUTCOMES = 20
 """Outcomes that equality must rest on."""
@@ -78,23 +73,28 @@ class Screened:
     """What plain sampling alone tells of a try."""
 
     tried: Try
+    features: tuple[str, ...]
+    """Those that must be active."""
+
     activity: dict[str, float]
+    """Of those of which it could be told."""
+
     outcomes: int
 
     @property
     def telling(self) -> bool:
         """Whether it is worth walking before others are looked at."""
-        return self.outcomes >= OUTCOMES and self.least >= TELLING
+        return self.outcomes >= OUTCOMES and self.least > ACTIVE
 
     @property
     def least(self) -> float:
-        """The activity of the least active feature; 1 without features."""
-        return min(self.activity.values(), default=1.0)
+        """The activity of the least active feature, 0 for one that is not known; 1 without features."""
+        return min((self.activity.get(name, 0.0) for name in self.features), default=1.0)
 
     @property
     def order(self) -> tuple[bool, int, float]:
         """Better ones are larger."""
-        return self.least > ACTIVE, min(self.outcomes, 2 * OUTCOMES), min(self.least, TELLING)
+        return self.least > ACTIVE, min(self.outcomes, 2 * OUTCOMES), self.least
 
 
 def run_case(case: Case, lane: Lane, judge: Judge, runs: int = RUNS) -> Row:
@@ -133,11 +133,14 @@ def _together(case: Case, rows: Sequence[Row]) -> Row:
         accepted=sum(row.accepted for row in alike),
         runs_off=sum(row.runs_off for row in alike),
         runs_on=sum(row.runs_on for row in alike),
-        activity={name: max(row.activity[name] for row in alike) for name in best.activity},
+        activity={
+            name: max(row.activity[name] for row in alike if name in row.activity)
+            for name in case.features
+            if any(name in row.activity for row in alike)
+        },
     )
-    lacking = _lacking(found.activity, found.accepted)
-    if lacking:
-        return replace(found, reason=f"the same outcome on {len(alike)} tries, but {' and '.join(lacking)}")
+    if lacks := lacking(case.features, found.activity, found.accepted):
+        return replace(found, reason=f"the same outcome on {len(alike)} tries, but {' and '.join(lacks)}")
     return replace(found, verdict=EQUAL, reason=f"the same outcome on each of {len(alike)} tries")
 
 
@@ -151,7 +154,7 @@ def _worth_walking(case: Case, lane: Lane, judge: Judge) -> Iterator[Screened | 
             if refused.code == BAD_REQUEST:
                 yield replace(_row(case, "INCONCLUSIVE", f"refused: {refused.message}"), tried=tried)
                 return
-            found = Screened(tried=tried, activity={}, outcomes=0)
+            found = Screened(tried=tried, features=tuple(case.features), activity={}, outcomes=0)
         except WorkerLost as lost:
             lane.close()
             yield replace(_row(case, "VOID", f"plain sampling could not be looked at: {lost}"), tried=tried)
@@ -172,11 +175,11 @@ def screen(case: Case, tried: Try, lane: Lane, judge: Judge) -> Screened:
     for name in case.features:
         without = {key: value for key, value in whole.items() if key != name}
         activity[name] = distance(law, _plain(without, tried, lane, judge))
-    return Screened(tried=tried, activity=activity, outcomes=counted(law))
+    return Screened(tried=tried, features=tuple(case.features), activity=activity, outcomes=counted(law))
 
 
 def _plain(features: Mapping[str, Any], tried: Try, lane: Lane, judge: Judge) -> Mapping[Outcome, float]:
-    """The law of plain sampling: the oracle's, or walked where there is none."""
+    """The law of plain sampling: the oracle's, or as much as a short walk finds where there is none."""
     lane.open(features, tried)
     try:
         return lane.law()
@@ -254,8 +257,8 @@ def verdict_of(
     """The verdict of a row, from the exact channel's and from what it rests on, and why.
 
     Of trees that are not admitted nothing is said. A departure is one whatever it rests on, but what the off
-    arm left unexplored may crash too, so that only more than that is speculation's own. Equality is none where
-    the feature was not active, nothing was proposed or accepted, or too few outcomes could differ.
+    arm left unexplored may crash too, so that only more than that is speculation's own. Equality is none
+    where a feature was not active, nothing was proposed or accepted, or too few outcomes could differ.
     """
     if result.verdict == "VOID":
         return result.verdict, result.reason
@@ -270,20 +273,14 @@ def verdict_of(
         return "BOTH_CRASH", f"both arms raise {', '.join(crash_off)}: the feature cannot be used on this try"
     if result.verdict != EQUAL:
         return result.verdict, result.reason
-    lacking = _lacking(screened.activity, result.accepted)
     if deterministic and screened.outcomes == 1:
         return "INCONCLUSIVE", ONE_OUTCOME
+    lacks = lacking(screened.features, screened.activity, result.accepted)
     if screened.outcomes < OUTCOMES:
-        lacking.append(f"there were only {screened.outcomes} outcomes")
-    if lacking:
-        return "INCONCLUSIVE", f"equal, but {' and '.join(lacking)} on the best try"
+        lacks.append(f"there were only {screened.outcomes} outcomes")
+    if lacks:
+        return "INCONCLUSIVE", f"equal, but {' and '.join(lacks)} on the best try"
     return EQUAL, result.reason
-
-
-def _lacking(activity: Mapping[str, float], accepted: int) -> list[str]:
-    """What keeps equality from meaning anything."""
-    lacking = [f"{name} changed nothing" for name, tv in activity.items() if tv <= ACTIVE]
-    return [*lacking, "no proposed token was accepted"] if accepted == 0 else lacking
 
 
 def crash_masses(law: Mapping[Outcome, float]) -> dict[str, float]:
@@ -294,11 +291,6 @@ def crash_masses(law: Mapping[Outcome, float]) -> dict[str, float]:
 def counted(law: Mapping[Outcome, float]) -> int:
     """How many outcomes have some mass."""
     return sum(p >= OUTCOME_MASS for p in law.values())
-
-
-def distance(a: Mapping[Outcome, float], b: Mapping[Outcome, float]) -> float:
-    """Total variation of two whole laws."""
-    return math.fsum(abs(a.get(key, 0.0) - b.get(key, 0.0)) for key in {*a, *b}) / 2
 
 
 def _died(case: Case, screened: Screened, lane: Lane, error: WorkerLost) -> Row:

@@ -7,9 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from prereg.analyse.exact import TOLERANCE
 from prereg.collect import sweep_case
+from prereg.collect.activity import ACTIVE, distance
 from prereg.collect.sweep_case import Screened, run_case, verdict_of
 from prereg.collect.sweep_walk import Lane
+from prereg.collect.worker import WorkerRefused
+from prereg.model.law import Decoded
 from prereg.model.sweep import Row
 from prereg.model.tree import ExactResult, ExactVerdict
 from tests.unit.sweep_fixture import TRIES, Judge, LocalLane, case
@@ -100,7 +104,47 @@ def judged(verdict: ExactVerdict = "EQUAL_WITHIN_TOLERANCE", **change: Any) -> E
 
 
 def active() -> Screened:
-    return Screened(tried=TRIES[0], activity={"model": 0.5}, outcomes=30)
+    return Screened(tried=TRIES[0], features=("model",), activity={"model": 0.5}, outcomes=30)
+
+
+@pytest.mark.parametrize(
+    ("activity", "reason"),
+    [
+        ({}, "whether model changes anything could not be told"),
+        ({"model": 0.0}, "model changed nothing"),
+        # Above the tolerance's noise, but an engine that lost the feature would hardly depart.
+        ({"model": 5e-4}, "model changed the law by no more than 0.0005"),
+    ],
+)
+def test_equality_needs_every_feature_seen_to_be_active(activity: dict[str, float], reason: str) -> None:
+    screened = replace(active(), activity=activity)
+    assert verdict_of(judged(), screened, {}, {}) == ("INCONCLUSIVE", f"equal, but {reason} on the best try")
+    assert not screened.telling
+    assert verdict_of(judged(), active(), {}, {})[0] == "EQUAL_WITHIN_TOLERANCE"
+
+
+def test_an_activity_is_far_above_the_tolerance() -> None:
+    assert ACTIVE >= 100 * TOLERANCE
+
+
+def test_a_screening_that_is_refused_gives_no_equality(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise WorkerRefused("engine", "no")
+
+    monkeypatch.setattr(sweep_case, "screen", refused)
+    row = swept({"model": 1})
+    assert row.verdict == "INCONCLUSIVE" and "could not be told" in row.reason
+    assert row.attempts == sweep_case.SILENT
+
+
+def test_what_two_walks_left_unexplored_is_no_activity() -> None:
+    one, two, three = (Decoded(tokens=(n,), finish=None) for n in (1, 2, 3))
+    assert distance({one: 0.5}, {two: 0.5}) == 0.0
+    assert distance({one: 0.75, two: 0.25}, {one: 0.25, two: 0.25}) == 0.0
+    assert distance({one: 0.9}, {two: 0.8, three: 0.1}) == pytest.approx(0.8)
+    assert distance({one: 1.0}, {one: 0.4, two: 0.6}) == pytest.approx(0.6)
+    assert distance({one: 0.4, two: 0.3}, {one: 1.0}) == pytest.approx(0.3)
+    assert distance({one: 1.0}, {one: 0.4, two: 0.3}) == pytest.approx(0.3)
 
 
 def test_a_crash_that_the_unexplored_off_arm_may_have_too_is_none_of_speculation() -> None:
@@ -168,6 +212,9 @@ def test_deterministic_tries_count_in_place_of_outcomes() -> None:
     assert _together(greedy, [one] * 12).outcomes == 12
     assert _together(greedy, [one] * 9).verdict == "INCONCLUSIVE"
     assert _together(greedy, [replace(one, accepted=0)] * 12).verdict == "INCONCLUSIVE"
+    unknown = replace(one, activity={})
+    assert _together(greedy, [unknown] * 12).verdict == "INCONCLUSIVE"
+    assert _together(greedy, [*[unknown] * 11, one]).activity == {"model": 0.5}
     void = replace(one, verdict="VOID", reason="not admitted")
     assert _together(greedy, [*[one] * 12, void]).verdict != "EQUAL_WITHIN_TOLERANCE"
     departs = replace(one, verdict="DEPARTS", reason="")
