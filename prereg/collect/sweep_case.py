@@ -107,7 +107,7 @@ def run_case(case: Case, lane: Lane, judge: Judge, runs: int = RUNS) -> Row:
     rows: list[Row] = []
     for screened in _worth_walking(case, lane, judge):
         rows.append(screened if isinstance(screened, Row) else walked(case, screened, lane, judge, runs))
-        if rows[-1].verdict in (*DEPARTURES, "BOTH_CRASH"):
+        if rows[-1].verdict in DEPARTURES:
             break
         agreeing = sum(row.verdict == EQUAL for row in rows)
         if not case.deterministic and (agreeing == AGREEING or len(rows) == WALKED):
@@ -325,7 +325,8 @@ def _both(case: Case, screened: Screened, lane: Lane) -> Row | None:
 
 
 def _telling(row: Row) -> tuple[bool, bool, bool, int]:
-    verdicts = row.verdict in DEPARTURES, row.verdict == EQUAL, row.verdict == "BOTH_CRASH"
+    # A crash of both arms is one try's own: it speaks for the case only where no other try says anything.
+    verdicts = row.verdict in DEPARTURES, row.verdict == EQUAL, row.verdict != "BOTH_CRASH"
     return *verdicts, row.outcomes if row.accepted else 0
 
 

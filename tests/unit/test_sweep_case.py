@@ -103,6 +103,12 @@ def judged(verdict: ExactVerdict = "EQUAL_WITHIN_TOLERANCE", **change: Any) -> E
     return ExactResult(**{**values, **change})
 
 
+def others(features: dict[str, Any]) -> list[Screened]:
+    """The tries but for the first, as screened."""
+    lane = cast(Lane, LocalLane())
+    return [sweep_case.screen(case(features), one, lane, Judge()) for one in TRIES[1:]]
+
+
 def active() -> Screened:
     return Screened(tried=TRIES[0], features=("model",), activity={"model": 0.5}, outcomes=30)
 
@@ -165,6 +171,30 @@ def test_a_crash_of_both_arms_says_so() -> None:
     row = swept({"raises": "both"})
     assert row.verdict == "BOTH_CRASH"
     assert row.crash_on == row.crash_off == {"IndexError": 1.0}
+    assert row.attempts == len(TRIES)
+
+
+@pytest.mark.parametrize(
+    ("then", "verdict"),
+    [
+        ({"model": 1, "fault": "buffer"}, "DEPARTS"),
+        ({"model": 1}, "EQUAL_WITHIN_TOLERANCE"),
+        ({"idle": True}, "INCONCLUSIVE"),
+    ],
+)
+def test_a_try_that_crashes_on_both_arms_does_not_speak_for_the_others(
+    monkeypatch: pytest.MonkeyPatch, then: dict[str, Any], verdict: str
+) -> None:
+    lane = LocalLane()
+    opened = lane.open
+
+    def crashing_on_the_first(features: Any, tried: Any) -> None:
+        opened({"raises": "both"} if tried == TRIES[0] else features, tried)
+
+    monkeypatch.setattr(lane, "open", crashing_on_the_first)
+    monkeypatch.setattr(sweep_case, "_worth_walking", lambda *_: iter([active(), *others(then)]))
+    row = run_case(case(then), cast(Lane, lane), Judge())
+    assert (row.verdict, row.tried == TRIES[0]) == (verdict, False)
 
 
 def test_a_worker_that_dies_again_on_one_request_is_a_crash() -> None:
