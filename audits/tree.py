@@ -79,10 +79,13 @@ class Arm:
         return math.fsum(self.masses[outcome] for outcome in law.members(event, self.masses))
 
     def admitted(self) -> bool:
-        """Whether every check of admission is well, and the two that must look at something did."""
+        """Whether every check of admission is well, and looked at something wherever there was anything."""
         admission = self.tree.meta["admission"]
-        looked = admission["replay"]["checked"] and admission["interference"]["checked"]
-        return bool(looked) and all(check["ok"] for check in admission.values())
+        due = ["replay", "interference"]
+        due += ["refill"] * (admission["refill"]["eligible"] > 0)
+        due += ["closed"] * (admission["closed"]["closed"] > 0)
+        looked = all(admission[name]["checked"] for name in due)
+        return looked and all(check["ok"] for check in admission.values())
 
 
 def arm_of(tree: Tree) -> Arm:

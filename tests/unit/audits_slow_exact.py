@@ -136,8 +136,14 @@ def slow_exact(
         void.append("tree")
     checks = [trees[arm]["meta"]["admission"] for arm in ARMS]
     if not all(check["ok"] for admission in checks for check in admission.values()) or any(
-        admission[name]["checked"] == 0 for admission in checks for name in ("replay", "interference")
-    ):
+        admission[name]["checked"] == 0
+        for admission in checks
+        for name, due in (
+            ("replay", 1), ("interference", 1),
+            ("refill", admission["refill"]["eligible"]), ("closed", admission["closed"]["closed"]),
+        )
+        if due
+    ):  # fmt: skip
         void.append("admission")
     if oracle is not None and oracle["largest"] > 1e-6:
         void.append("oracle")

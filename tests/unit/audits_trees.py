@@ -34,22 +34,26 @@ def tree(
     proposes: bool = True,
     unexplored: float = 0,
     closed_at: tuple[int, ...] = (),
+    filled_at: tuple[int, ...] = (),
     **admission: Json,
 ) -> Json:
     """A tree as leaf lines (without what the study says) and the ``tree`` of a meta."""
     counters = {"proposals": 2, "verifications": 1, "accepted": 1}
     leaves = [
         {
-            "choices": choices, "kinds": kinds, "p": p, "outcome": outcome, "digest": "d" * 32, "filled": 0,
-            "closed": i in closed_at,
+            "choices": choices, "kinds": kinds, "p": p, "outcome": outcome, "digest": "d" * 32,
+            "filled": 2 * (i in filled_at), "closed": i in closed_at,
             "counters": dict(counters) if proposes else dict.fromkeys(counters, 0),
         }
         for i, (choices, kinds, p, outcome) in enumerate(branches)
     ]  # fmt: skip
+    eligible = len({*filled_at} - {*closed_at})
     fine: Json = {
         "walk": {"differences": 0, "ok": True},
         "replay": {"checked": 3, "differences": 0, "ok": True},
-        "refill": {"eligible": 0, "checked": 0, "differences": 0, "expanded": False, "ok": True},
+        "refill": {
+            "eligible": eligible, "checked": eligible, "differences": 0, "expanded": False, "ok": True,
+        },
         "closed": {
             "closed": len(closed_at), "checked": len(closed_at), "differences": 0, "reopened": False,
             "ok": True,
@@ -211,6 +215,16 @@ CASES: dict[str, Case] = {
     "randomness beside the choices": (off(**failing("randomness")), on(), "VOID", ["admission"]),
     "no replay": (off(replay={"checked": 0}), on(), "VOID", ["admission"]),
     "no interference looked at": (off(), on(interference={"checked": 0}), "VOID", ["admission"]),
+    "no refill looked at where some could be": (
+        off(), on(filled_at=(1,), refill={"checked": 0}), "VOID", ["admission"],
+    ),
+    "no closed leaf looked at where some are": (
+        off(closed_at=(1, 2), closed={"checked": 0}), on(), "VOID", ["admission"],
+    ),
+    "a refill and a closed leaf looked at": (
+        off(closed_at=(1, 2), closed={"checked": 1}), on(filled_at=(1, 3), refill={"checked": 1}),
+        "EQUAL_WITHIN_TOLERANCE", ["within-tolerance"],
+    ),
     "no tree, not admitted, not the reference": (
         off(branches=[([0], "t", [0.9], A)], **failing("walk")), on(),
         "VOID", ["tree", "admission", "oracle"],
