@@ -114,7 +114,13 @@ class Worker:
         return {"requests": len(seeds)}
 
     def _law(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
-        kernel = self._opened().kernel()
+        adapter = self._opened()
+        if request.get("first") is not None:
+            from harness.choices.window import windowed
+            from harness.collectors.choices_wire import first_of
+
+            adapter = windowed(adapter, first_of(request["first"]))
+        kernel = adapter.kernel()
         law = naive.law if request.get("naive") is True else enumerate.law
         return {"law": [{"outcome": outcome, "p": p} for outcome, p in law(kernel)]}
 
@@ -215,8 +221,8 @@ def main() -> int:
 
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
-    its `ok`; `law` (`naive`); `choices`, `explain` and `admit` (see `harness.collectors.choices_wire`);
-    `mechanism` (`hypothesis`, `logical`), the law under a hypothesis (`harness.mechanisms`);
+    its `ok`; `law` (`naive`, `first`); `choices`, `explain` and `admit` (see
+    `harness.collectors.choices_wire`); `mechanism` (`hypothesis`, `logical`), the law under a hypothesis (`harness.mechanisms`);
     `features` (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`,
     `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends",
     "texts"}` of the open model, the texts being those of the given tokens; `repeatability`, which gives

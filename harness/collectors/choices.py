@@ -20,6 +20,10 @@ WHOLE = (Subtree(choices=()),)
 MAX_ORACLE = 50_000
 """Leaves up to which the oracle is asked too."""
 
+ORACLE_ROWS = 100
+"""Where something is unexplored: prefixes that the oracle may look at, for each leaf of a sample, which is
+small where a run is dear. A tree that is whole is known to be small."""
+
 
 class Arms(Protocol):
     """An adapter whose arms can be walked."""
@@ -218,13 +222,13 @@ def _interference(program: Program, seeds: Sequence[int]) -> dict[str, Any] | No
 def _oracle(
     adapter: Adapter, request: Request, leaves: Sequence[Leaf], explorer: Explorer
 ) -> dict[str, Any] | None:
-    """The off arm beside the oracle, if the tree is complete and there is an oracle."""
-    complete = admission.is_whole(request.roots) and explorer.unexplored() == 0.0
-    if request.arm.speculation or not complete or len(leaves) > MAX_ORACLE:
+    """The off arm beside the oracle, if there is one and the tree is small enough for it."""
+    if request.arm.speculation or not admission.is_whole(request.roots) or len(leaves) > MAX_ORACLE:
         return None
+    most = None if explorer.unexplored() == 0.0 else ORACLE_ROWS * request.sample
     try:
-        reference = enumerate.law(adapter.kernel())
-    except JobError:
+        reference = enumerate.law(adapter.kernel(), most)
+    except (JobError, enumerate.TooLarge):
         return None
     except Exception:
         # Outside its loop the engine raises too: where every path crashes there is no law to compare.

@@ -65,7 +65,7 @@ def walk(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> Iterator[tup
         roots=_roots(request.get("prefixes")),
         seeds=_seeds(request.get("seeds")),
         expand=request.get("expand", False) is True,
-        first=_first(request.get("first")),
+        first=first_of(request.get("first")),
         sample=_count(request.get("sample", SAMPLE), "sample"),
         oracle_tolerance=_fraction(request.get("oracle_tolerance", ORACLE_TOLERANCE), "oracle_tolerance"),
     )
@@ -92,7 +92,7 @@ def explained(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[st
     if not isinstance(paths, list) or not all(_is_choices(path) for path in paths):
         raise JobError(BAD_REQUEST, "choices is not a list of lists of nonnegative integers")
     expand = request.get("expand", False) is True
-    adapter = windowed(adapter, _first(request.get("first")))
+    adapter = windowed(adapter, first_of(request.get("first")))
     program_of(adapter, arm)  # refuses what cannot be steered
     tolerance = _fraction(request.get("tolerance", TOLERANCE), "tolerance")
     chosen = [tuple(path) for path in paths]
@@ -122,7 +122,7 @@ def admitted(adapter: Adapter, arm: Arm, request: Mapping[str, Any]) -> dict[str
     wanted = Request(
         arm=arm,
         expand=request.get("expand", False) is True,
-        first=_first(request.get("first")),
+        first=first_of(request.get("first")),
         seeds=_seeds(request.get("seeds")),
     )
     samples = Samples(
@@ -226,7 +226,8 @@ def _seeds(given: Any) -> tuple[int, ...]:
     return tuple(int(seed) for seed in given)
 
 
-def _first(given: Any) -> int | None:
+def first_of(given: Any) -> int | None:
+    """The size of a window, or None for none; `JobError` for anything else."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:

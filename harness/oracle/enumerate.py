@@ -6,11 +6,22 @@ from harness.adapters.base import Kernel, Prefix
 from harness.oracle.naive import Law, ordered
 
 
-def law(kernel: Kernel) -> Law:
-    """Every outcome that sequential sampling can return, with its probability; see `naive.law`."""
+class TooLarge(Exception):
+    """There are more prefixes than were to be looked at."""
+
+
+def law(kernel: Kernel, most: int | None = None) -> Law:
+    """Every outcome that sequential sampling can return, with its probability; see `naive.law`.
+
+    Raises TooLarge before more than `most` prefixes have been put to the engine.
+    """
     found: Law = []
+    seen = 0
     level: list[tuple[Prefix, float]] = [((), 1.0)]
     for _ in range(kernel.horizon):
+        seen += len(level)
+        if most is not None and seen > most:
+            raise TooLarge
         rows = kernel.rows([prefix for prefix, _ in level])
         children = [
             ((*prefix, token), mass * probability)

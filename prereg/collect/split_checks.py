@@ -65,14 +65,14 @@ def checked(
         closed=spaced(closed, checks.sample),
     )
     found["refill"]["eligible"], found["closed"]["closed"] = len(filled), len(closed)
-    asked = checks.oracle and first is None and not arm["speculation"] and len(leaves) <= MAX_ORACLE
-    found["oracle"] = _oracle(worker, leaves, checks.oracle_tolerance) if asked else None
+    asked = checks.oracle and not arm["speculation"] and len(leaves) <= MAX_ORACLE
+    found["oracle"] = _oracle(worker, leaves, first, checks.oracle_tolerance) if asked else None
     return found
 
 
-def _oracle(worker: Worker, leaves: Leaves, tolerance: float) -> dict[str, Any] | None:
+def _oracle(worker: Worker, leaves: Leaves, first: int | None, tolerance: float) -> dict[str, Any] | None:
     try:
-        reference = worker.call("law", silence=SILENCE)["law"]
+        reference = worker.call("law", silence=SILENCE, first=first)["law"]
     except WorkerRefused:
         return None
     theirs = {dumps(mass["outcome"]): float(mass["p"]) for mass in reference}

@@ -47,6 +47,18 @@ class Adapter:
 """
 
 
+WINDOW = """
+
+class Opened(Adapter):
+    def __init__(self):
+        pass
+    def open(self, configuration, model, prompt, cwd):
+        object.__setattr__(self, "decoder", Decoder(seed=1, **configuration["change"]))
+    def tokenize(self, model, text):
+        return [int(letter) for letter in text]
+"""
+
+
 class Cut(Exception):
     """Where the test stops a walk."""
 
@@ -58,9 +70,15 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Launch]:
     shutil.copytree(harness_root(), root / "harness", ignore=shutil.ignore_patterns("__pycache__"))
     fixture = (Path(__file__).parent / "choices_fixture.py").read_text()
     (root / "harness/adapters/small.py").write_text(fixture + ADAPTER)
+    windowed = (Path(__file__).parent / "window_fixture.py").read_text()
+    (root / "harness/adapters/windowed.py").write_text(windowed + WINDOW)
     base = root / "harness/adapters/base.py"
-    engine = 'Engine(module="harness.adapters.small", factory="Adapter", install="")'
-    base.write_text(f'{base.read_text()}\nENGINES = {{**ENGINES, "small": {engine}}}\n')
+    engines = {"small": "Adapter", "windowed": "Opened"}
+    of_each = ", ".join(
+        f'"{name}": Engine(module="harness.adapters.{name}", factory="{factory}", install="")'
+        for name, factory in engines.items()
+    )
+    base.write_text(f"{base.read_text()}\nENGINES = {{**ENGINES, {of_each}}}\n")
 
     def of(name: str) -> Launch:
         return Launch(python=Path(sys.executable), code=root, scratch=root / name, isolation=isolation())
@@ -74,7 +92,8 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opening(mode: str, **change: Any) -> Opening:
-    configuration = {"adapter": "small", "mode": mode, "change": change}
+    adapter = "windowed" if mode == "windowed" else "small"
+    configuration = {"adapter": adapter, "mode": mode, "change": change}
     return Opening(configuration=configuration, model={}, prompt=None, text="01")
 
 
@@ -153,6 +172,18 @@ def test_randomness_past_the_chooser_is_not_admitted(launch: Callable[[str], Lau
 def test_a_refused_configuration_ends_every_lane(launch: Callable[[str], Launch]) -> None:
     with pytest.raises(WorkerRefused), Lanes(launch, 2) as lanes:
         lanes.open(Opening(configuration={"adapter": "none"}, model={}, prompt=[0]))
+
+
+@pytest.mark.parametrize("first", [None, 1, 2])
+def test_the_oracle_is_asked_within_a_window_too(launch: Callable[[str], Launch], first: int | None) -> None:
+    plan = Plan(arms=ARMS[:1], first=first, checks=Checks(sample=6))
+    for reaches_back in (False, True):
+        tree = walk(launch, 1, "windowed", plan=plan, reaches_back=reaches_back)["off"]
+        oracle = tree.admission["oracle"]
+        # A sampler that goes back on its first token has another law than its parts would have.
+        assert oracle["ok"] != reaches_back, oracle
+        assert tree.admission["ok"] != reaches_back
+        assert oracle["outcomes"] == len(law(tree)) or reaches_back
 
 
 class Counting(Journal):

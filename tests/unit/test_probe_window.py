@@ -3,96 +3,25 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from window_fixture import HORIZON, VOCAB, Adapter, Decoder, Kernel
 
-from harness.adapters.base import Arm, Outcome, Prefix
+from harness.adapters.base import Arm, Outcome
 from harness.choices import explore
+from harness.choices.admission import against
 from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
 from harness.choices.law import law
-from harness.choices.tree import Choices, Chooser, Leaf, Row, Run, Subtree, normalised
+from harness.choices.tree import Choices, Chooser, Leaf, Run, Subtree, normalised
 from harness.choices.window import WindowKernel, cut, windowed
+from harness.collectors import choices as collector
 from harness.collectors.choices import Done, Request, collect
 from harness.collectors.choices_wire import shortened
 from harness.oracle import enumerate as oracle
 from harness.oracle.naive import canonical
-
-VOCAB, END, HORIZON = 4, 3, 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    prefix: Prefix
-    candidate: int | None
-
-
-@dataclass(slots=True, kw_only=True)
-class Decoder:
-    """Samples token by token; a fault lets a later token reach back to the first."""
-
-    seed: int
-    reaches_back: bool = False
-    told_wrong: bool = False
-    """It ends after a first token 1 as if that were an end token, which its return map does not know."""
-
-    runs: int = 0
-    trace: list[Any] | None = None
-    prompt: tuple[int, ...] = (0,)
-
-    def row(self, prefix: Prefix) -> Row:
-        source = random.Random(f"{self.seed} {prefix}")
-        row = normalised([source.random() + 0.05 for _ in range(VOCAB)])
-        assert row is not None
-        return row
-
-    def run(self, chooser: Chooser) -> Run:
-        self.runs += 1
-        prefix: Prefix = ()
-        while len(prefix) < HORIZON and (not prefix or prefix[-1] != END):
-            note = Note(prefix=prefix, candidate=None)
-            prefix = (*prefix, chooser.choose(self.row(prefix), "token", note))
-            if self.told_wrong and prefix == (1,):
-                prefix = ()
-                break
-        if self.reaches_back and len(prefix) > 1 and prefix[1] == 0:
-            prefix = (2, *prefix[1:])
-        counters = {"proposals": 1, "verifications": 1, "accepted": 0}
-        return Run(outcome=outcome(prefix), counters=counters, digest=repr(prefix))
-
-
-def outcome(prefix: Prefix) -> Outcome:
-    finish = "eos" if prefix and prefix[-1] == END else "length" if len(prefix) >= HORIZON else "other"
-    return {"tokens": list(prefix), "finish": finish}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    decoder: Decoder
-    horizon: int = HORIZON
-
-    def rows(self, prefixes: Any) -> list[list[float]]:
-        return [self.decoder.row(tuple(prefix)).tolist() for prefix in prefixes]
-
-    def stops(self, prefixes: Any) -> list[bool]:
-        return [prefix[-1] == END or len(prefix) >= HORIZON for prefix in prefixes]
-
-    def outcome(self, prefix: Prefix) -> Outcome:
-        return outcome(prefix)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
-    decoder: Decoder
-
-    def program(self, arm: Arm) -> Decoder:
-        return self.decoder
-
-    def kernel(self) -> Kernel:
-        return Kernel(decoder=self.decoder)
 
 
 def walk(decoder: Decoder, first: int | None, **fields: Any) -> tuple[list[Leaf], Done]:
@@ -169,6 +98,53 @@ def test_the_oracle_sees_through_the_same_window() -> None:
     leaves, _ = walk(decoder, 2)
     assert close({canonical(o): p for o, p in seen}, law(leaves).p)
     assert windowed(Adapter(decoder=decoder), 9).kernel().horizon == HORIZON  # type: ignore[arg-type]
+
+
+def test_the_oracle_of_a_bounded_walk_allows_for_what_is_unexplored() -> None:
+    for seed in range(8):
+        for runs in (1, 5, 20):
+            bounded: dict[str, Any] = {"mode": BEST_FIRST, "budget": Budget(runs=runs)}
+            leaves, done = walk(Decoder(seed=seed), None, **bounded)
+            assert 0.0 < done.unexplored == pytest.approx(law(leaves).slack)
+            assert done.admission["oracle"]["ok"], done.admission
+        # All but some paths of the other law: what is too much, and what is too little for the slack, shows.
+        _, done = walk(Decoder(seed=seed, reaches_back=True), None, mode=BEST_FIRST, budget=Budget(mass=0.01))
+        assert done.unexplored > 0.0 and not done.admission["ok"]
+        assert done.admission["oracle"]["largest"] > 0.01
+
+
+def test_a_missing_mass_within_the_slack_is_no_difference() -> None:
+    part, lost = (
+        Leaf(
+            choices=(at,),
+            kinds=("token",),
+            p=(p,),
+            weight=p,
+            outcome={"value": str(at)},
+            counters={},
+            digest="",
+            closed=False,
+            filled=0,
+        )
+        for at, p in enumerate((0.75, 0.125))
+    )
+    reference = [({"value": "0"}, 0.75), ({"value": "1"}, 0.25)]
+    assert against([part], reference) == {"outcomes": 2, "largest": 0.0, "ok": True}
+    assert against([part, lost], reference)["ok"]
+    assert against([part], [({"value": "0"}, 0.5), ({"value": "1"}, 0.5)])["largest"] == 0.25
+    missing = against([lost], [({"value": "1"}, 0.0625), ({"value": "0"}, 0.9375)])
+    assert missing["largest"] == 0.0625 and not missing["ok"]
+
+
+def test_a_tree_too_large_for_its_oracle_is_walked_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = Budget(runs=5)
+    prefixes = 1 + (VOCAB - 1) + (VOCAB - 1) ** 2
+    for most, asked in ((prefixes, True), (prefixes - 1, False)):
+        monkeypatch.setattr(collector, "ORACLE_ROWS", most)
+        _, done = walk(Decoder(seed=1), None, mode=BEST_FIRST, budget=budget, sample=1)
+        assert (done.admission["oracle"] is not None) == asked and done.admission["ok"]
+        _, whole = walk(Decoder(seed=1), None, sample=1)
+        assert whole.admission["oracle"]["ok"]
 
 
 @dataclass(slots=True, kw_only=True)
