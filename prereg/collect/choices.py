@@ -162,11 +162,11 @@ def refusal(refused: WorkerRefused) -> PreregError:
 def _bounded(walk: Walk, lanes: Lanes, advance: Callable[[str, int], None]) -> tuple[Tree, Tree]:
     """Both arms best first: side by side if there are two workers, else one after the other."""
     if len(lanes.workers) == 1:
-        off, on = (_walk_arm(walk, arm, lanes.workers[0], advance) for arm in ARMS)
+        off, on = (walk_arm(walk, arm, lanes.workers[0], advance) for arm in ARMS)
         return off, on
     with ThreadPoolExecutor(max_workers=2) as pool:
         futures = [
-            pool.submit(_walk_arm, walk, arm, worker, advance)
+            pool.submit(walk_arm, walk, arm, worker, advance)
             for arm, worker in zip(ARMS, lanes.workers, strict=False)
         ]
         try:
@@ -214,9 +214,8 @@ def identity_of(walk: Walk, build: str | Path) -> str | None:
     return value_digest(value)
 
 
-def _walk_arm(
-    walk: Walk, arm: Mapping[str, Any], worker: Worker, advance: Callable[[str, int], None]
-) -> Tree:
+def walk_arm(walk: Walk, arm: Mapping[str, Any], worker: Worker, advance: Callable[[str, int], None]) -> Tree:
+    """Walk one arm by a worker with the configuration open. Raises WorkerRefused or WorkerLost."""
     leaves: list[TreeLeaf] = []
 
     def leaf(value: Any) -> None:

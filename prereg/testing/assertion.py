@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from prereg.errors import PreregError, UsageError
 
 if TYPE_CHECKING:
-    from prereg.collect.choices import Walked
+    from prereg.collect.choices import Walk, Walked
     from prereg.model.law import Event, Mass
     from prereg.model.tree import ExactResult, ExactVerdict, Tree
     from prereg.testing.case import Case
@@ -30,6 +30,10 @@ class Finding:
     """The engine side's checks, by arm (`off` and `on`)."""
     path: Mapping[str, Any] | None
     """The shortest failing path, if there is one."""
+    activity: Mapping[str, float]
+    """How far plain sampling moves (total variation) with what the assertion is about: `processor` and
+    `stopping`, or each feature where no own class was given. Only of laws that were found equal; what the
+    engine does not run without has no entry."""
 
     @property
     def verdict(self) -> ExactVerdict:
@@ -89,7 +93,9 @@ def assert_no_departure(
     bounds each arm.
 
     Raises Departure (an AssertionError) unless the laws are equal within `tolerance` of total variation: if
-    they differ, if a tree cannot be believed, and, without `allow_inconclusive`, if nothing was proposed.
+    they differ, if a tree cannot be believed, and, without `allow_inconclusive`, if equality means nothing:
+    nothing was proposed or no proposed token accepted, or your class (without one, one of the features)
+    moves the law of plain sampling by no more than 1e-3.
     Raises another PreregError if the configuration is none or the engine fails.
     """
     __tracebackhide__ = True  # the test's line is the one to show
@@ -132,6 +138,7 @@ def _in_words(error: PreregError) -> PreregError:
 
 def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
     from prereg.analyse.exact import decide_exactly
+    from prereg.collect.activity import lacking
     from prereg.draft.rules import documented_rules
 
     walked = _walk(case, seconds)
@@ -145,25 +152,51 @@ def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
         ),
         tolerance=tolerance,
     )
+    activity: dict[str, float] = {}
+    if result.verdict == "EQUAL_WITHIN_TOLERANCE":
+        activity = _activity(case, walked.off, seconds)
+        if lacks := lacking(case.without, activity, result.accepted):
+            reason = f"equal, but {' and '.join(lacks)}"
+            result = replace(result, verdict="INCONCLUSIVE", reason=reason)
     return Finding(
         exact=result,
         configuration=configuration,
         vocabulary=tuple(case.model["vocab"]),
         admission={"off": walked.off.admission, "on": walked.on.admission},
         path=walked.explanation,
+        activity=activity,
     )
+
+
+def _activity(case: Case, off: Tree, seconds: float | None) -> dict[str, float]:
+    """How far the off arm's law is from that without each of what the assertion is about."""
+    from prereg.analyse.exact import law_of
+    from prereg.collect.activity import distance
+    from prereg.collect.plain import laws_without
+
+    if not case.without:
+        return {}
+    law = law_of(off)
+    others = laws_without(_walk_of(case, seconds), case.where, case.without, law_of)
+    return {name: distance(law, other) for name, other in others.items()}
 
 
 def _walk(case: Case, seconds: float | None) -> Walked:
     from prereg.analyse.exact import departing_paths
-    from prereg.collect.choices import Walk, walk_arms
+    from prereg.collect.choices import walk_arms
 
     return walk_arms(
-        Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds),
+        _walk_of(case, seconds),
         case.where,
         advance=lambda arm, leaves: None,
         failing=lambda off, on: departing_paths(off, on)[:EXPLAINED],
     )
+
+
+def _walk_of(case: Case, seconds: float | None) -> Walk:
+    from prereg.collect.choices import Walk
+
+    return Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds)
 
 
 def _events(off: Tree, horizon: int) -> tuple[Event, ...]:

@@ -31,6 +31,10 @@ class Case:
     where: str | Path
     """The build's name, or the interpreter whose environment has the engine."""
 
+    without: Mapping[str, Mapping[str, Any]]
+    """What the assertion is about, each with the features that are left without it: the caller's own classes
+    (`processor`, `stopping`), or the engine's features where there are none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -58,9 +62,15 @@ def case_of(given: Given) -> Case:
     model = dict(given.model or default.model)
     prompt = _prompt(default.prompt if given.prompt is None else given.prompt, model)
     features = dict(given.features)
-    for name, entries in (("processors", given.processors), (STOPPING[engine], given.stopping)):
+    own = (("processor", "processors", given.processors), ("stopping", STOPPING[engine], given.stopping))
+    about: dict[str, str] = {}
+    for what, name, entries in own:
         if entries:
             features[name] = [*features.get(name, []), *map(dict, entries)]
+            about[what] = name
+    without = {what: _without(name, features, given) for what, name in about.items()} or {
+        name: {key: value for key, value in features.items() if key != name} for name in features
+    }
     configuration: dict[str, Any] = {
         "id": "test",
         "role": "probe",
@@ -77,7 +87,13 @@ def case_of(given: Given) -> Case:
     }
     # Not resolved: the path of a virtual environment's interpreter is what makes it one.
     where = Path(sys.executable) if given.build is None else given.build
-    return Case(configuration=configuration, model=model, prompt=prompt, where=where)
+    return Case(configuration=configuration, model=model, prompt=prompt, where=where, without=without)
+
+
+def _without(name: str, features: Mapping[str, Any], given: Given) -> dict[str, Any]:
+    """The features without the caller's own class, but with others that they gave beside it."""
+    rest = {key: value for key, value in features.items() if key != name}
+    return rest | ({name: given.features[name]} if name in given.features else {})
 
 
 def _engine(build: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from prereg.report import failing_path
 
 if TYPE_CHECKING:
+    from prereg.model.tree import ExactResult
     from prereg.testing.assertion import Finding
 
 NOTHING_PROPOSED = """\
@@ -19,6 +20,12 @@ Nothing proposed proves nothing. To make the drafter propose:
 
 UNEXPLORED = """\
 The time was not enough. Raise `seconds` (None walks to the end), or lower `horizon`."""
+
+VACUOUS = """\
+Equality of what takes no part proves nothing.
+  - of a class or feature that changes nothing: give it arguments, or a model and a prompt, on which it acts;
+  - of proposals that are never accepted: a flatter `model` (a smaller initializer_range), a longer `horizon`;
+  - allow_inconclusive=True passes the test without an answer."""
 
 REMEMBERS = """\
 The same choices, made again, came out otherwise: something outlives a request.
@@ -37,14 +44,23 @@ def message(finding: Finding) -> str:
     if exact.event is not None:
         lines.append(f"  largest event          {exact.event}, on minus off {exact.event_gap:+.6g}")
     lines.append(f"  drafter                {exact.proposals:,} proposed, {exact.accepted:,} accepted")
+    for name, tv in finding.activity.items():
+        lines.append(f"  changed by {name:<11} {tv:.6g} of plain sampling")
     if exact.verdict == "DEPARTS" and finding.path is not None:
         shown = failing_path.lines(finding.path, finding.vocabulary)
         lines += ["The shortest failing path:", *(f"  {line}" for line in shown)]
     if exact.verdict == "VOID":
         lines += _void(finding.admission)
     if exact.verdict == "INCONCLUSIVE":
-        lines.append(NOTHING_PROPOSED if exact.proposals == 0 else UNEXPLORED)
+        lines.append(_advice(exact))
     return "\n".join(lines)
+
+
+def _advice(exact: ExactResult) -> str:
+    """What to do about no answer."""
+    if exact.proposals == 0:
+        return NOTHING_PROPOSED
+    return UNEXPLORED if exact.tv_upper > exact.tolerance else VACUOUS
 
 
 def _about(finding: Finding) -> list[str]:

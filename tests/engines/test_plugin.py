@@ -153,6 +153,17 @@ def test_state_that_outlives_a_request_is_void(processors: str, name: str) -> No
     assert "state digest" in str(caught.value) and "outlives a request" in str(caught.value)
 
 
+def test_a_class_that_changes_nothing_fails_unless_allowed(processors: str) -> None:
+    """Though both laws are equal, as they are for any class that is never called."""
+    said = {"processor": f"{processors}:Honours", "arguments": {"bias": 0.0}, "build": "hf-5.17.0"}
+    with pytest.raises(Departure, match="equal, but processor changed nothing") as caught:
+        assert_no_departure(**said, features={"temperature": 0.8}, horizon=2)
+    assert caught.value.finding.activity["processor"] < 1e-5
+    found = assert_no_departure(**said, horizon=2, allow_inconclusive=True)
+    assert found.verdict == "INCONCLUSIVE"
+    assert assert_no_departure(build="hf-5.17.0", horizon=2).activity == {}
+
+
 def test_nothing_proposed_fails_unless_allowed(processors: str) -> None:
     with pytest.raises(Departure, match="INCONCLUSIVE") as caught:
         assert_no_departure(processor=f"{processors}:OneToken", build="hf-5.17.0")
@@ -191,7 +202,7 @@ def test_the_environment_that_runs_the_tests_is_used(
     found = assert_no_departure(
         processor=f"{processors}:Honours", arguments={"bias": 1.0}, engine="hf", horizon=2
     )
-    assert found.verdict == "EQUAL_WITHIN_TOLERANCE"
+    assert found.verdict == "EQUAL_WITHIN_TOLERANCE" and found.activity["processor"] > 1e-3
     assert found.configuration["build"] == "own"
 
 

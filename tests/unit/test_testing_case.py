@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
+from prereg.collect import plain
+from prereg.collect.choices import Walked
 from prereg.errors import UsageError
-from prereg.model.tree import ExactResult
-from prereg.testing import Departure, assert_no_departure
+from prereg.model.law import Decoded
+from prereg.model.tree import ExactResult, Tree, TreeLeaf
+from prereg.testing import Departure, assert_no_departure, assertion
 from prereg.testing.assertion import Finding
 from prereg.testing.case import Given, case_of
 from prereg.testing.message import message
@@ -99,8 +102,8 @@ def finding(verdict: str, **fields: Any) -> Finding:
         verdict=verdict,  # type: ignore[arg-type]
         reason="a reason",
         tolerance=1e-5,
-        tv_lower=0.25,
-        tv_upper=0.25,
+        tv_lower=fields.get("tv", 0.25),
+        tv_upper=fields.pop("tv", 0.25),
         off=(),
         on=(),
         slack_off=0.0,
@@ -109,10 +112,10 @@ def finding(verdict: str, **fields: Any) -> Finding:
         event="prefix-2",
         event_gap=-0.125,
         proposals=fields.pop("proposals", 7),
-        accepted=3,
+        accepted=fields.pop("accepted", 3),
     )
     configuration = case_of(replace(NOTHING_SAID, processors=[MINE])).configuration
-    given: dict[str, Any] = {"admission": {}, "path": None} | fields
+    given: dict[str, Any] = {"admission": {}, "path": None, "activity": {}} | fields
     return Finding(exact=exact, configuration=configuration, vocabulary=("a", "b", "c"), **given)
 
 
@@ -161,6 +164,67 @@ def test_nothing_proposed_comes_with_advice() -> None:
     assert "allow_inconclusive=True" in message(finding("INCONCLUSIVE", proposals=0))
     assert "allow_inconclusive=True" not in message(finding("INCONCLUSIVE"))
     assert "`seconds`" in message(finding("INCONCLUSIVE"))
+
+
+def test_equality_that_means_nothing_comes_with_advice() -> None:
+    text = message(finding("INCONCLUSIVE", tv=0.0, activity={"processor": 0.0}))
+    assert "takes no part proves nothing" in text and "`seconds`" not in text
+    assert "changed by processor   0 of plain sampling" in text
+
+
+def test_what_an_assertion_is_about_is_known_with_what_is_left_without_it() -> None:
+    builtin = [{"builtin": "prefix-parity"}]
+    features = {"top_k": 3, "processors": builtin}
+    assert case_of(NOTHING_SAID).without == {}
+    # Without own classes it is about each feature; with them the features stand beside.
+    given = replace(NOTHING_SAID, features=features)
+    assert case_of(given).without == {"top_k": {"processors": builtin}, "processors": {"top_k": 3}}
+    case = case_of(replace(given, processors=[MINE], stopping=[MINE]))
+    assert case.without == {
+        "processor": {**features, "stopping": [MINE]},
+        "stopping": {"top_k": 3, "processors": [*builtin, MINE]},
+    }
+
+
+LAW = {Decoded(tokens=(0,), finish=None): 0.5, Decoded(tokens=(1,), finish=None): 0.5}
+OTHER = {Decoded(tokens=(0,), finish=None): 0.25, Decoded(tokens=(1,), finish=None): 0.75}
+
+
+@pytest.mark.parametrize(
+    ("without", "accepted", "verdict", "reason"),
+    [
+        (OTHER, 1, "EQUAL_WITHIN_TOLERANCE", "total variation at most 0"),
+        (LAW, 1, "INCONCLUSIVE", "equal, but processor changed nothing"),
+        (None, 1, "INCONCLUSIVE", "equal, but whether processor changes anything could not be told"),
+        (OTHER, 0, "INCONCLUSIVE", "equal, but no proposed token was accepted"),
+    ],
+)
+def test_equality_needs_a_class_that_acts_and_an_accepted_token(
+    monkeypatch: pytest.MonkeyPatch, without: Any, accepted: int, verdict: str, reason: str
+) -> None:
+    """What the engine returned is given here; tests/engines walk it."""
+
+    def tree() -> Tree:
+        leaves = tuple(
+            TreeLeaf(choices=(n,), p=(p,), outcome=outcome, proposals=1, accepted=accepted, kinds="t")
+            for n, (outcome, p) in enumerate(LAW.items())
+        )
+        checks = {"replay": {"checked": 1, "ok": True}, "interference": {"checked": 1, "ok": True}}
+        return Tree(leaves=leaves, runs=2, unexplored=0.0, admission=checks, seconds=0.0)
+
+    monkeypatch.setattr(assertion, "_walk", lambda *_: Walked(off=tree(), on=tree(), explanation=None))
+    laws = {} if without is None else {"processor": without}
+    monkeypatch.setattr(plain, "laws_without", lambda *_: laws)
+    said: dict[str, Any] = {"processor": f"{__file__}:Mine", "build": "hf-5.17.0"}
+    found = assert_no_departure(**said, allow_inconclusive=True)
+    assert found.verdict == verdict and found.exact.reason.startswith(reason)
+    assert set(found.activity) == set(laws)
+    if verdict == "INCONCLUSIVE":
+        with pytest.raises(Departure, match=reason):
+            assert_no_departure(**said)
+    # Without a class and features there is nothing that could change anything.
+    alone = assert_no_departure(build="hf-5.17.0", allow_inconclusive=True)
+    assert alone.activity == {} and (alone.verdict == "EQUAL_WITHIN_TOLERANCE") == (accepted > 0)
 
 
 def test_state_that_outlives_a_request_is_named() -> None:
