@@ -19,7 +19,7 @@ from audits.study import Unit
 _COUNT = rb"(?:0|[1-9][0-9]{0,14})"
 _LINE = re.compile(
     rb'\{"attempt":1,"choices":\[((?:%(n)s(?:,%(n)s)*)?)\],"closed":(true|false),"counters":(\{[^{}]*\}),'
-    rb'"digest":"[0-9a-f]{32,64}","filled":%(n)s,"kinds":"([tdarb]*)","leaf":(%(n)s),"outcome":(\{.*\}),'
+    rb'"digest":"[0-9a-f]{32,64}","filled":(%(n)s),"kinds":"([tdarb]*)","leaf":(%(n)s),"outcome":(\{.*\}),'
     rb'"p":\[([^\[\]"]*)\],"seal":"([0-9a-f]{64})","shard":(%(n)s),"unit":"([a-z0-9_.-]*)"\}' % {b"n": _COUNT}
 )
 _PLAIN = re.compile(
@@ -44,6 +44,8 @@ class Leaf:
     """The outcome's canonical bytes."""
     counters: dict[str, int]
     closed: bool
+    filled: int
+    """Rows past the first mismatch that were filled."""
 
     @property
     def weight(self) -> float:
@@ -92,7 +94,7 @@ class LeafReader:
         match = _LINE.fullmatch(line)
         if match is None:
             return None
-        choices, closed, counters, kinds, leaf, outcome, ps, seal, shard, name = match.groups()
+        choices, closed, counters, filled, kinds, leaf, outcome, ps, seal, shard, name = match.groups()
         planned = (str(at).encode(), self._seal.encode(), b"0", unit.id.encode())
         sums = self._part("counters", counters)
         if (leaf, seal, shard, name) != planned or sums is None:
@@ -106,7 +108,7 @@ class LeafReader:
         good = [p for p in probabilities if p is not None]
         if len(good) < len(probabilities) or max(len(good), len(taken), len(kinds)) > _LONGEST:
             return None
-        return Leaf(taken, kinds.decode(), good, outcome, sums, closed == b"true")
+        return Leaf(taken, kinds.decode(), good, outcome, sums, closed == b"true", int(filled))
 
     def _slowly(self, line: bytes, unit: Unit, at: int, place: str) -> Leaf:
         try:
@@ -121,7 +123,7 @@ class LeafReader:
                 raise Fault(what, file=place, pointer=f"/{key}")
         return Leaf(
             value["choices"], value["kinds"], [float(p) for p in value["p"]], canonical(value["outcome"]),
-            value["counters"], value["closed"],
+            value["counters"], value["closed"], value["filled"],
         )  # fmt: skip
 
     def tree(self, unit: Unit, lines: bytes, meta: dict[str, Any], files: tuple[str, str]) -> Tree:
@@ -185,3 +187,7 @@ def _check_admission(tree: Tree, file: str) -> None:
     if admission["closed"]["closed"] != closed:
         what = f"is {admission['closed']['closed']}; {closed} leaves are marked closed"
         raise Fault(what, file=file, pointer="/tree/admission/closed/closed")
+    eligible = sum(leaf.filled > 0 and not leaf.closed for leaf in tree.leaves)
+    if admission["refill"]["eligible"] != eligible:
+        what = f"is {admission['refill']['eligible']}; {eligible} leaves that are not closed have rows filled"
+        raise Fault(what, file=file, pointer="/tree/admission/refill/eligible")

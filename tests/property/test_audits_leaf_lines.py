@@ -26,10 +26,13 @@ UNIT = Unit(
 ZERO = {"differences": 0, "ok": True}
 
 
-def _line(choices: list[int], kinds: str, p: list[Any], outcome: Any, closed: bool) -> dict[str, Any]:
+def _line(
+    choices: list[int], kinds: str, p: list[Any], outcome: Any, closed: bool, filled: int
+) -> dict[str, Any]:
     return {
         "seal": SEAL, "unit": "x.c.on", "shard": 0, "attempt": 1, "leaf": 0, "choices": choices,
-        "kinds": kinds, "p": p, "outcome": outcome, "digest": "0f" * 20, "closed": closed, "filled": 0,
+        "kinds": kinds, "p": p, "outcome": outcome, "digest": "0f" * 20, "closed": closed,
+        "filled": filled,
         "counters": {"proposals": 3, "verifications": 1, "accepted": 2},
     }  # fmt: skip
 
@@ -52,8 +55,10 @@ def _slow(line: bytes) -> bool:
 
 
 def _quick(line: bytes) -> bool:
-    closed = json.loads(line).get("closed") is True if _slow(line) else False
-    admission = dict.fromkeys(("walk", "replay", "refill", "interference"), ZERO)
+    told = json.loads(line) if _slow(line) else {}
+    closed = told.get("closed") is True
+    admission = dict.fromkeys(("walk", "replay", "interference"), ZERO)
+    admission |= {"refill": ZERO | {"eligible": int(not closed and told.get("filled", 0) > 0)}}
     admission |= {"randomness": {"unaccounted": 0, "ok": True}}
     admission |= {"closed": ZERO | {"closed": int(closed), "reopened": False}}
     meta = {"draws": 1, "tree": {"admission": admission}}
@@ -67,6 +72,7 @@ def _quick(line: bytes) -> bool:
     (leaf,) = tree.leaves
     assert (leaf.choices, leaf.kinds, leaf.p) == (value["choices"], value["kinds"], value["p"])
     assert (leaf.outcome, leaf.closed) == (canonical(value["outcome"]), value["closed"])
+    assert leaf.filled == value["filled"]
     return True
 
 
@@ -90,7 +96,8 @@ def test_well_formed_lines(data: st.DataObject) -> None:
     choices = data.draw(st.lists(st.integers(0, 3), min_size=length, max_size=length))
     kinds = data.draw(st.text("tdarb", min_size=length, max_size=length + 1))
     p = data.draw(st.lists(P, min_size=length, max_size=length))
-    line = canonical(_line(choices, kinds, p, data.draw(OUTCOMES), data.draw(st.booleans())))
+    filled = data.draw(st.sampled_from([0, 1, 12, -1]))
+    line = canonical(_line(choices, kinds, p, data.draw(OUTCOMES), data.draw(st.booleans()), filled))
     assert _quick(line) == _slow(line)
 
 
@@ -102,6 +109,6 @@ def test_well_formed_lines(data: st.DataObject) -> None:
 )  # fmt: skip
 @example(at=0, cut=0, new=b"")
 def test_altered_lines(at: int, cut: int, new: bytes) -> None:
-    line = canonical(_line([1, 0, 2], "dat", [0.5, 1, 2 / 3], {"tokens": [1, 2], "finish": "stop"}, False))
+    line = canonical(_line([1, 0, 2], "dat", [0.5, 1, 2 / 3], {"tokens": [1, 2], "finish": "stop"}, False, 3))
     line = line[:at] + new + line[at + cut :]
     assert _quick(line) == _slow(line)

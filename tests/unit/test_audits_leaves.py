@@ -28,13 +28,13 @@ def refused(lines: list[Json], meta: Json | None = None, arm: str = "on", draws:
 
 
 def test_a_tree_is_read_as_it_was_written() -> None:
-    written = on(closed_at=(1,))
+    written = on(closed_at=(1,), filled_at=(0, 1))
     found = read(written)
     assert found.meta == written["meta"]
     for leaf, line in zip(found.leaves, written["leaves"], strict=True):
         assert (leaf.choices, leaf.kinds, leaf.p) == (line["choices"], line["kinds"], line["p"])
         assert (leaf.outcome, leaf.counters) == (canon(line["outcome"]), line["counters"])
-        assert leaf.closed is line["closed"]
+        assert (leaf.closed, leaf.filled) == (line["closed"], line["filled"])
         assert all(isinstance(p, float) for p in leaf.p)
     assert [leaf.weight for leaf in found.leaves[:2]] == [0.5 * (2 / 3), 0.5 * (1 / 3)]
 
@@ -119,6 +119,9 @@ def contradicting(written: Json, **closed: Any) -> Json:
     return written
 
 
+REFILLED = "/tree/admission/refill/eligible"
+
+
 CONTRADICTIONS: dict[str, tuple[Json, str]] = {
     **{
         f"{name} differs and is well": (on(**failing(name, ok=True)), f"/tree/admission/{name}/ok")
@@ -137,6 +140,13 @@ CONTRADICTIONS: dict[str, tuple[Json, str]] = {
         contradicting(on(closed_at=(1,)), closed=0), "/tree/admission/closed/closed",
     ),
     "a closed leaf too many counted": (contradicting(on(), closed=1), "/tree/admission/closed/closed"),
+    "a leaf with rows filled that is not counted": (
+        on(filled_at=(1, 3), refill={"eligible": 1}), REFILLED,
+    ),
+    "a leaf without rows filled that is counted": (on(refill={"eligible": 1}), REFILLED),
+    "a closed leaf with rows filled that is counted": (
+        on(closed_at=(1,), filled_at=(1, 3), refill={"eligible": 2}), REFILLED,
+    ),
 }  # fmt: skip
 
 
