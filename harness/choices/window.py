@@ -61,13 +61,21 @@ class Window:
         )
         run: Run = self.program.run(inner)
         chooser.filled = inner.filled
-        outcome = cut(run.outcome, self.size)
+        outcome = self._cut(run.outcome)
         return Run(
             outcome=outcome,
             counters=run.counters,
             digest=run.digest,
             siblings={} if chooser.expand else self._siblings(inner, outcome),
         )
+
+    def _cut(self, whole: Mapping[str, Any]) -> Outcome:
+        """The outcome cut to the window. An end token that was left out of it may stand past the window."""
+        outcome = cut(whole, self.size)
+        if self.finish is not None and outcome.get("finish") in ENDED and len(outcome["tokens"]) == self.size:
+            reported = self.finish(tuple(outcome["tokens"]))["finish"]
+            outcome["finish"] = reported if reported in ENDED else None
+        return outcome
 
     def _siblings(self, chooser: Chooser, outcome: Mapping[str, Any]) -> Mapping[int, Mapping[str, Any]]:
         """Every other token at the window's last place: what follows it is past the window."""
