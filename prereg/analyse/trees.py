@@ -48,7 +48,11 @@ def decide_trees(
 
 
 def admits(admission: TreeAdmission) -> bool:
-    """Whether every check passed, and those of replay and interference looked at something."""
+    """Whether every check passed, and each looked at something.
+
+    Those of replay and interference always have something to look at, the others where some leaf could have
+    been looked at: a check that applied to nothing is none.
+    """
     checks = (
         admission.walk,
         admission.replay,
@@ -61,6 +65,8 @@ def admits(admission: TreeAdmission) -> bool:
         all(check.ok for check in checks)
         and admission.replay.checked > 0
         and admission.interference.checked > 0
+        and (admission.refill.checked > 0 or admission.refill.eligible == 0)
+        and (admission.closed.checked > 0 or admission.closed.closed == 0)
     )
 
 

@@ -72,12 +72,14 @@ def read_tree(gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: b
         if not drafter and (leaf.proposals or leaf.verifications or leaf.accepted):
             raise BadShard("counts proposals in an arm without a drafter", where=f"{at}#/counters")
         found.append(leaf)
-    check_tree_meta(meta.tree, sum(leaf.closed for leaf in found), where=where)
+    check_tree_meta(meta.tree, found, where=where)
     return UnitTree(leaves=tuple(found), meta=meta.tree)
 
 
-def check_tree_meta(tree: TreeMeta, closed: int, *, where: str) -> None:
-    """Raise BadShard if a tree's `ok`s contradict its numbers, or its leaves what it says of closed ones."""
+def check_tree_meta(tree: TreeMeta, leaves: Sequence[TreeLeaf | LeafRecord], *, where: str) -> None:
+    """Raise BadShard if a tree's `ok`s contradict its numbers, or its leaves what could have been checked."""
+    closed = sum(leaf.closed for leaf in leaves)
+    filled = sum(leaf.filled > 0 and not leaf.closed for leaf in leaves)
     checks = tree.admission
     expected = {
         "walk": (checks.walk.ok, checks.walk.differences == 0),
@@ -97,6 +99,11 @@ def check_tree_meta(tree: TreeMeta, closed: int, *, where: str) -> None:
         raise BadShard(
             f"{closed} leaves are closed, not {checks.closed.closed}",
             where=f"{where}#/tree/admission/closed/closed",
+        )
+    if checks.refill.eligible != filled:
+        raise BadShard(
+            f"{filled} leaves that were run have filled rows, not {checks.refill.eligible}",
+            where=f"{where}#/tree/admission/refill/eligible",
         )
     if checks.closed.reopened and closed:
         raise BadShard("leaves are closed all the same", where=f"{where}#/tree/admission/closed/reopened")

@@ -110,6 +110,10 @@ def altered(draw: st.DrawFn) -> UnitTree:
                 {"admission": replace(GOOD, walk=replace(GOOD.walk, differences=1, ok=False))},
                 {"admission": replace(GOOD, interference=PathCheck(checked=0, differences=0, ok=True))},
                 {"admission": replace(GOOD, replay=PathCheck(checked=0, differences=0, ok=True))},
+                {"admission": replace(GOOD, refill=replace(GOOD.refill, eligible=2))},
+                {"admission": replace(GOOD, refill=replace(GOOD.refill, eligible=2, checked=1))},
+                {"admission": replace(GOOD, closed=replace(GOOD.closed, closed=2))},
+                {"admission": replace(GOOD, closed=replace(GOOD.closed, closed=2, checked=1))},
             ]
         )
     )

@@ -266,12 +266,12 @@ def leaves_of(seal: str, shard: Shard) -> list[LeafRecord]:
     return found
 
 
-def admission(closed: int, **changes: Any) -> TreeAdmission:
+def admission(closed: int, filled: int, **changes: Any) -> TreeAdmission:
     """Checks that all went well."""
     checks: dict[str, Any] = {
         "walk": WalkCheck(differences=0, ok=True),
         "replay": PathCheck(checked=4, differences=0, ok=True),
-        "refill": RefillCheck(eligible=2, checked=4, differences=0, expanded=False, ok=True),
+        "refill": RefillCheck(eligible=filled, checked=2 * filled, differences=0, expanded=False, ok=True),
         "closed": ClosedCheck(closed=closed, checked=closed, differences=0, reopened=False, ok=True),
         "randomness": RandomnessCheck(unaccounted=0, ok=True),
         "interference": PathCheck(checked=4, differences=0, ok=True),
@@ -281,7 +281,9 @@ def admission(closed: int, **changes: Any) -> TreeAdmission:
 
 def tree_meta(leaves: Sequence[LeafRecord], **changes: Any) -> TreeMeta:
     closed = sum(leaf.closed for leaf in leaves)
-    return TreeMeta(runs=len(leaves) - closed, unexplored=0.0, admission=admission(closed, **changes))
+    filled = sum(leaf.filled > 0 and not leaf.closed for leaf in leaves)
+    checks = admission(closed, filled, **changes)
+    return TreeMeta(runs=len(leaves) - closed, unexplored=0.0, admission=checks)
 
 
 def records_of(seal: str, shard: Shard) -> list[Record]:

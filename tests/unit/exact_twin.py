@@ -219,6 +219,10 @@ def _configuration(
         for tree in (off, on)
         for check in (to_json(tree.meta.admission)[key] for key in ("replay", "interference"))
     ]
+    for tree in (off, on):
+        found = to_json(tree.meta.admission)
+        looked += [found["refill"]["checked"]] if found["refill"]["eligible"] else []
+        looked += [found["closed"]["checked"]] if found["closed"]["closed"] else []
     verdict, reasons = "INCONCLUSIVE", ["interval"]
     void = {
         "tree": not (is_tree(off) and is_tree(on)),

@@ -97,6 +97,30 @@ ROWS: dict[str, tuple[UnitTree | None, UnitTree | None, str, tuple[str, ...]]] =
         "VOID",
         ("admission",),
     ),
+    "no filled row was filled otherwise": (
+        FAIR,
+        coin(*EVEN, admission=admission(refill=replace(GOOD.refill, eligible=1))),
+        "VOID",
+        ("admission",),
+    ),
+    "no closed leaf was run, in the reference arm": (
+        coin(*EVEN, admission=admission(closed=replace(GOOD.closed, closed=1))),
+        coin(*EVEN),
+        "VOID",
+        ("admission",),
+    ),
+    "some filled rows were filled otherwise, and some closed leaves run": (
+        FAIR,
+        coin(
+            *EVEN,
+            admission=admission(
+                refill=replace(GOOD.refill, eligible=9, checked=2),
+                closed=replace(GOOD.closed, closed=9, checked=1),
+            ),
+        ),
+        "EQUAL_WITHIN_TOLERANCE",
+        ("within-tolerance",),
+    ),
     "nothing was proposed": (FAIR, coin(*TILTED, proposals=0), "INCONCLUSIVE", ("nothing-proposed",)),
     "void comes before nothing proposed": (FAIR, coin((0.5, HEADS), proposals=0), "VOID", ("tree",)),
     "another law": (FAIR, coin(*TILTED), "DEPARTS", ("total-variation",)),

@@ -159,7 +159,7 @@ def end() -> dict[str, Any]:
         "admission": {
             "walk": {"runs": 2, "different": 0, "differences": [], "largest": 0.0, "ok": True},
             "replay": dict(good),
-            "refill": {"eligible": 2, "expanded": False, **good},
+            "refill": {"eligible": 1, "expanded": False, **good, "checked": 2},
             "closed": {"closed": 2, "reopened": False, **good, "checked": 2},
             "randomness": {"unaccounted": 0, "ok": True},
             "interference": dict(good),
@@ -208,6 +208,7 @@ LEAVES: dict[str, tuple[Callable[[list[Any]], Any], str]] = {
     "a value for an outcome": (lambda w: w[0].update(outcome={"value": 1}), "outcome is neither"),
     "choices that are no indices": (lambda w: w[0].update(choices=[0, -1]), "no indices"),
     "another closed than the count": (lambda w: w[0].update(closed=False), "leaves are closed"),
+    "another filled than the count": (lambda w: w[3].update(filled=1), "2 leaves that were run have filled"),
 }
 
 

@@ -14,7 +14,7 @@ from exact_fixture import fabricate, leaves_of, make_exact_study, tree_meta
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 from prereg.model.plan import plan
 from prereg.model.record import LeafRecord
-from prereg.model.tree import ClosedCheck, PathCheck, RandomnessCheck, TreeMeta
+from prereg.model.tree import ClosedCheck, PathCheck, RandomnessCheck, RefillCheck, TreeMeta
 from prereg.seal.evidence import authenticated_records, exact_trees
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
@@ -178,6 +178,10 @@ METAS: dict[str, tuple[Callable[[TreeMeta], TreeMeta], str]] = {
     "closed leaves that are not counted": (
         admitted(closed=ClosedCheck(closed=1, checked=1, differences=0, reopened=False, ok=True)),
         "admission/closed/closed",
+    ),
+    "filled leaves that are not counted": (
+        admitted(refill=RefillCheck(eligible=0, checked=0, differences=0, expanded=False, ok=True)),
+        "admission/refill/eligible",
     ),
     "closed leaves that were reopened": (
         admitted(closed=ClosedCheck(closed=2, checked=2, differences=0, reopened=True, ok=True)),
