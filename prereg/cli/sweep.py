@@ -100,7 +100,7 @@ def _sweep(
     from prereg.collect.environments import fingerprint_at
     from prereg.collect.runtime import environment_of
     from prereg.collect.sweep import offered_by, run_cases
-    from prereg.collect.sweep_state import State, state_file
+    from prereg.collect.sweep_state import State, judge_digest, one_sweep, state_file
     from prereg.collect.sweep_table import absent, left_out, uncovered_row
     from prereg.store.harness import harness_digest
     from prereg.store.layout import harness_root
@@ -108,20 +108,18 @@ def _sweep(
     environment = environment_of(build)
     offered = offered_by(build, table_of)
     taken = fingerprint_at(environment, harness_root().parent)
-    state = State(
-        state_file(taken.digest, table_of.digest, harness_digest(), drafter),
-        anew=() if resume else {case.name for case in cases},
-    )
+    kept = state_file(taken.digest, table_of.digest, harness_digest(), judge_digest(), drafter)
     missing = {case.name: sorted(absent(case, table_of, offered)) for case in cases}
     present = [case for case in cases if not missing[case.name]]
     if drafter == "assistant":
         present = [_shorter(case) for case in present]
-    todo = [case for case in present if case.name not in state.rows]
-    clock = _Clock(len(present), len(present) - len(todo), state)
-    if todo:
-        run_cases(
-            todo, build, table_of, _Judge(table_of), drafter=drafter, processes=processes, finished=clock.add
-        )
+    with one_sweep(kept):
+        state = State(kept, anew=() if resume else {case.name for case in cases})
+        todo = [case for case in present if case.name not in state.rows]
+        clock = _Clock(len(present), len(present) - len(todo), state)
+        judge = _Judge(table_of)
+        if todo:
+            run_cases(todo, build, table_of, judge, drafter=drafter, processes=processes, finished=clock.add)
     rows = [state.rows[case.name] for case in present]
     if whole:
         rows += [uncovered_row(name, reason) for name, reason in left_out(table_of, offered).items()]

@@ -1,4 +1,4 @@
-"""One writer at a time for a study, by a lock that lies outside the study's folder."""
+"""One writer at a time: for a study, by a lock that lies outside its folder, and for other files."""
 
 from __future__ import annotations
 
@@ -26,11 +26,24 @@ def study_lock(paths: StudyPaths, *, wait: float = 30.0) -> Iterator[None]:
     Raises WrongState if another process holds it for longer than `wait` seconds. The lock ends with the
     process, however it ends.
     """
-    place = lock_file(paths)
+    busy = WrongState(
+        "another prereg is writing to this study", where=str(paths.root), next_step="wait until it has ended"
+    )
+    with held(lock_file(paths), busy, wait=wait):
+        yield
+
+
+@contextlib.contextmanager
+def held(place: Path, busy: WrongState, *, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock file `place`; the same thread may take it again inside.
+
+    Raises `busy` if another process or thread holds it for longer than `wait` seconds. The lock ends with the
+    process, however it ends.
+    """
     with _GUARD:
         lock = _LOCKS.setdefault(place, threading.RLock())
     if not lock.acquire(timeout=max(wait, 0.0)):
-        raise _busy(paths)
+        raise busy
     try:
         if _DEPTH.get(place, 0):
             _DEPTH[place] += 1
@@ -42,7 +55,7 @@ def study_lock(paths: StudyPaths, *, wait: float = 30.0) -> Iterator[None]:
         place.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _take(fd, paths, wait)
+            _take(fd, busy, wait)
             _DEPTH[place] = 1
             yield
         finally:
@@ -52,7 +65,7 @@ def study_lock(paths: StudyPaths, *, wait: float = 30.0) -> Iterator[None]:
         lock.release()
 
 
-def _take(fd: int, paths: StudyPaths, wait: float) -> None:
+def _take(fd: int, busy: WrongState, wait: float) -> None:
     until = time.monotonic() + wait
     while True:
         try:
@@ -60,14 +73,8 @@ def _take(fd: int, paths: StudyPaths, wait: float) -> None:
             return
         except OSError:
             if time.monotonic() >= until:
-                raise _busy(paths) from None
+                raise busy from None
             time.sleep(0.05)
-
-
-def _busy(paths: StudyPaths) -> WrongState:
-    return WrongState(
-        "another prereg is writing to this study", where=str(paths.root), next_step="wait until it has ended"
-    )
 
 
 def lock_file(paths: StudyPaths) -> Path:

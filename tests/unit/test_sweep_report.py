@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from prereg.collect.sweep_state import State, state_file
+from prereg.collect.sweep_state import State, judge_digest, one_sweep, state_file
 from prereg.collect.sweep_table import uncovered_row
+from prereg.errors import WrongState
 from prereg.model.sweep import Row, Try
 from prereg.report.junit import junit
+from prereg.store.layout import distribution_root
 
 TRIED = Try(seed="2198", initializer_range=0.4, prompt="abab", horizon=3)
 EQUAL: Row = replace(
@@ -123,9 +128,45 @@ def test_cases_that_are_swept_anew_are_forgotten_and_no_others(tmp_path: Path) -
     assert list(State(state.path).rows) == ["top-k"]
 
 
-def test_another_environment_table_harness_or_drafter_has_another_file() -> None:
-    base = ["f", "t", "h", "default"]
+def test_another_environment_table_harness_judge_or_drafter_has_another_file() -> None:
+    base = ["f", "t", "h", "j", "default"]
     files = {state_file(*base)}
-    for at in range(4):
+    for at in range(5):
         files.add(state_file(*[*base[:at], "other", *base[at + 1 :]]))
-    assert len(files) == 5
+    assert len(files) == 6
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["analyse/exact.py", "analyse/laws.py", "analyse/shape.py", "collect/sweep_case.py", "cli/sweep.py"],
+)
+def test_verdicts_do_not_survive_another_judge(tmp_path: Path, module: str) -> None:
+    """Each module that finds a verdict counts, as this installation has it."""
+    package = tmp_path / "prereg"
+    shutil.copytree(distribution_root() / "prereg", package, ignore=shutil.ignore_patterns("__pycache__"))
+    assert judge_digest(package) == judge_digest()
+    with (package / module).open("a") as stream:
+        stream.write("# corrected\n")
+    assert judge_digest(package) != judge_digest()
+
+
+def test_two_sweeps_do_not_share_a_state_file(tmp_path: Path) -> None:
+    path = tmp_path / "sweeps" / "a.jsonl"
+    code = (
+        "import sys, pathlib\n"
+        "from prereg.collect.sweep_state import one_sweep\n"
+        "with one_sweep(pathlib.Path(sys.argv[1])):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "held\n"
+        with pytest.raises(WrongState, match="another sweep of this build") as caught, one_sweep(path):
+            pass
+        assert caught.value.where == str(path) and caught.value.next_step
+        assert other.stdin is not None
+        other.stdin.close()
+    with one_sweep(path):
+        pass
