@@ -78,7 +78,7 @@ def sweep(
     )
     seconds = time.monotonic() - began
     if junit is not None:
-        _write_junit(junit, rows, build, offered, table_of)
+        _write_junit(junit, rows, build, offered, table_of, absent)
     if as_json:
         emit(_as_value(rows, build, table_of, offered, absent, drafter, seconds))
     else:
@@ -206,13 +206,20 @@ def _list(table_of: Table, cases: Sequence[Case], as_json: bool) -> None:
 
 
 def _write_junit(
-    path: Path, rows: Sequence[Row], build: str, offered: Mapping[str, Any], table_of: Table
+    path: Path,
+    rows: Sequence[Row],
+    build: str,
+    offered: Mapping[str, Any],
+    table_of: Table,
+    absent: Mapping[str, Sequence[str]],
 ) -> None:
     from prereg.report.junit import junit
     from prereg.store.files import write_whole
 
     engine = f"{offered['engine']} {offered['version']}"
-    write_whole(path.absolute(), junit(rows, build=build, engine=engine, vocabulary=table_of.model["vocab"]))
+    vocabulary = table_of.model["vocab"]
+    data = junit(rows, build=build, engine=engine, vocabulary=vocabulary, absent=absent)
+    write_whole(path.absolute(), data)
 
 
 def _counts(rows: Sequence[Row]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from prereg.model.sweep import Row
@@ -23,28 +23,33 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML 1.0 does not have, not even escaped."""
 
 
-def junit(rows: Sequence[Row], *, build: str, engine: str, vocabulary: Sequence[str]) -> bytes:
-    """One test suite with a test case a row, as UTF-8 XML."""
+def junit(
+    rows: Sequence[Row],
+    *,
+    build: str,
+    engine: str,
+    vocabulary: Sequence[str],
+    absent: Mapping[str, Sequence[str]],
+) -> bytes:
+    """One test suite with a test case a row, as UTF-8 XML.
+
+    `absent` are the cases that this release of the engine cannot run, each with the settings that it lacks:
+    they are skipped ones.
+    """
     kinds = [ELEMENTS.get(row.verdict) for row in rows]
     suites = ElementTree.Element("testsuites", name="prereg sweep")
     suite = ElementTree.SubElement(
         suites,
         "testsuite",
         name=f"{build} ({engine})",
-        tests=str(len(rows)),
+        tests=str(len(rows) + len(absent)),
         failures=str(kinds.count("failure")),
         errors=str(kinds.count("error")),
-        skipped=str(kinds.count("skipped")),
+        skipped=str(kinds.count("skipped") + len(absent)),
         time=f"{sum(row.seconds for row in rows):.3f}",
     )
     for row, kind in zip(rows, kinds, strict=True):
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=f"prereg.sweep.{build}",
-            name=_legal(row.case),
-            time=f"{row.seconds:.3f}",
-        )
+        case = _testcase(suite, build, row.case, row.seconds)
         if kind is not None:
             fault = ElementTree.SubElement(case, kind, message=_legal(f"{row.verdict}: {row.reason}"))
             if kind != "skipped":
@@ -53,9 +58,18 @@ def junit(rows: Sequence[Row], *, build: str, engine: str, vocabulary: Sequence[
         if row.tried is not None:
             out = ElementTree.SubElement(case, "system-out")
             out.text = _legal("\n".join([f"{row.verdict}: {row.reason}", *rests_on(row)]))
+    for name, settings in absent.items():
+        lacks = f"not in this release: {', '.join(settings)}"
+        ElementTree.SubElement(_testcase(suite, build, name, 0.0), "skipped", message=_legal(lacks))
     ElementTree.indent(suites)
     text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _testcase(suite: ElementTree.Element, build: str, name: str, seconds: float) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        suite, "testcase", classname=f"prereg.sweep.{build}", name=_legal(name), time=f"{seconds:.3f}"
+    )
 
 
 def rests_on(row: Row) -> list[str]:

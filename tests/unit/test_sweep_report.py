@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -54,9 +55,13 @@ ROWS = [
 ]
 
 
-def suite(rows: list[Row]) -> ElementTree.Element:
+def suite(rows: list[Row], absent: Mapping[str, Sequence[str]] | None = None) -> ElementTree.Element:
     data = junit(
-        rows, build="hf-5.20.2", engine="transformers 5.20.2", vocabulary=["a", "b", *"cdef", "<eos>"]
+        rows,
+        build="hf-5.20.2",
+        engine="transformers 5.20.2",
+        vocabulary=["a", "b", *"cdef", "<eos>"],
+        absent=absent or {},
     )
     found = ElementTree.fromstring(data).find("testsuite")
     assert found is not None
@@ -78,6 +83,15 @@ def test_each_row_is_one_test_case_of_its_kind() -> None:
         "max_time": ["skipped"],
     }
     assert float(found.get("time", "0")) == pytest.approx(9.0)
+
+
+def test_a_case_that_this_release_cannot_run_is_skipped_and_says_what_it_lacks() -> None:
+    found = suite([EQUAL, DEPARTS], {"top-h": ["top_h"], "both": ["one", "two"]})
+    assert (found.get("tests"), found.get("failures"), found.get("skipped")) == ("4", "1", "2")
+    messages = {case.get("name"): case.find("skipped") for case in found.iter("testcase")}
+    assert list(messages) == ["top-k", "guidance", "top-h", "both"]
+    skipped = messages["both"]
+    assert skipped is not None and skipped.get("message") == "not in this release: one, two"
 
 
 def test_a_failure_carries_what_it_rests_on_and_the_path() -> None:
