@@ -222,11 +222,11 @@ def main() -> int:
     Operations, each `{"op", "id", ...}`: `hello`; `fingerprint`; `open` (`configuration`, `model`,
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
     its `ok`; `law` (`naive`, `first`); `choices`, `explain` and `admit` (see
-    `harness.collectors.choices_wire`); `mechanism` (`hypothesis`, `logical`), the law under a hypothesis (`harness.mechanisms`);
-    `features` (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`,
-    `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends",
-    "texts"}` of the open model, the texts being those of the given tokens; `repeatability`, which gives
-    `{"largest"}` (see `harness.adapters.base.offered`); `close`.
+    `harness.collectors.choices_wire`); `mechanism` (`hypothesis`, `logical`), the law under a hypothesis
+    (`harness.mechanisms`); `features` (`adapter`), what the installed engine offers (`harness.sweep`);
+    `tokenize` (`adapter`, `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which
+    gives `{"size", "ends", "texts"}` of the open model, the texts being those of the given tokens;
+    `repeatability`, which gives `{"largest"}` (see `harness.adapters.base.offered`); `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

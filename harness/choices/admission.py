@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from harness.choices.explore import Explorer
 from harness.choices.law import law
-from harness.choices.tree import Chooser, Diverged, Leaf, Program, Run, Subtree
+from harness.choices.tree import Choices, Chooser, Diverged, Leaf, Program, Run, Subtree
 from harness.oracle.naive import canonical
 
 SAMPLE = 24
@@ -98,11 +99,41 @@ def refilled(
     return {"eligible": len(eligible), **result}
 
 
-def confirmed(program: Program, leaves: Sequence[Leaf], expand: bool, count: int = SAMPLE) -> dict[str, Any]:
-    """Really run a sample of the leaves that were told from a row."""
+def confirmed(
+    program: Program,
+    leaves: Sequence[Leaf],
+    expand: bool,
+    count: int = SAMPLE,
+    ends: Collection[int] = (),
+) -> dict[str, Any]:
+    """Really run a sample of the leaves that were told from a row, and `count` more of those in doubt."""
     closed = [leaf for leaf in leaves if leaf.closed]
-    result = repeated(program, spaced(closed, count), expand)
+    picked = [*doubtful(leaves, count, ends), *spaced(closed, count)]
+    result = repeated(program, {leaf.choices: leaf for leaf in picked}.values(), expand)
     return {"closed": len(closed), **result}
+
+
+def doubtful(leaves: Sequence[Leaf], count: int, ends: Collection[int] = ()) -> list[Leaf]:
+    """At most `count` told leaves that may well be told wrong, the heaviest for each last choice.
+
+    Those are the ones whose last choice is in `ends`, and those that end otherwise than most of their
+    siblings: what the engine does at an end token or a stop is what an adapter may not know.
+    """
+    shapes: dict[Choices, Counter[Any]] = {}
+    for leaf in leaves:
+        shapes.setdefault(leaf.choices[:-1], Counter())[_shape(leaf)] += 1
+    found: dict[int, Leaf] = {}
+    for leaf in sorted(leaves, key=lambda leaf: -leaf.weight):
+        siblings = shapes[leaf.choices[:-1]]
+        is_odd = 2 * siblings[_shape(leaf)] <= siblings.total()
+        if leaf.closed and (is_odd or leaf.choices[-1] in ends):
+            found.setdefault(leaf.choices[-1], leaf)
+    return spaced(list(found.values()), count)
+
+
+def _shape(leaf: Leaf) -> tuple[Any, ...]:
+    tokens = leaf.outcome.get("tokens")
+    return tuple(leaf.outcome) if tokens is None else (len(tokens), leaf.outcome.get("finish"))
 
 
 def walked(explorer: Explorer) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from harness.adapters.base import Adapter, Arm
+from harness.adapters.base import Adapter, Arm, offered
 from harness.choices import admission, explain
 from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
 from harness.choices.law import failing, law, total_variation
@@ -87,6 +87,7 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
 
     Raises `JobError` (unsupported) where the engine draws at random in a way that no chooser can steer.
     """
+    ends = _ends(adapter)
     adapter = windowed(adapter, request.first)
     program = program_of(adapter, request.arm)
     expand, close, seconds = request.expand, request.close_last, request.budget.seconds
@@ -108,7 +109,7 @@ def collect(adapter: Adapter, request: Request) -> Iterator[Leaf | Restart | Don
         if not request.sample:
             yield _part(program, explorer)
             return
-        found = steer(lambda: _sampled(program, leaves, expand, request))  # noqa: B023
+        found = steer(lambda: _sampled(program, leaves, expand, request, ends))  # noqa: B023
         # What differs when it is merely repeated shows a program that remembers, not a shortcut that fails.
         remembers = not (found["replay"]["ok"] and not explorer.differences)
         if remembers or (found["refill"]["ok"] and found["closed"]["ok"]):
@@ -198,15 +199,22 @@ def admitted(adapter: Adapter, request: Request, samples: Samples) -> dict[str, 
 
 
 def _sampled(
-    program: Program, leaves: Sequence[Leaf], expand: bool, request: Request
+    program: Program, leaves: Sequence[Leaf], expand: bool, request: Request, ends: Sequence[int]
 ) -> dict[str, dict[str, Any]]:
     count, stateful = request.sample, request.first is None
     ran = admission.spaced([leaf for leaf in leaves if not leaf.closed], count)
     return {
         "replay": admission.repeated(program, ran, expand),
         "refill": admission.refilled(program, leaves, expand, count, stateful),
-        "closed": admission.confirmed(program, leaves, expand, count),
+        "closed": admission.confirmed(program, leaves, expand, count, ends),
     }
+
+
+def _ends(adapter: Adapter) -> Sequence[int]:
+    try:
+        return list(offered(adapter, "vocabulary")()["ends"])
+    except JobError:
+        return ()
 
 
 def _randomness(program: Program) -> dict[str, Any]:

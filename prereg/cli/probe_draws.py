@@ -27,6 +27,7 @@ def run_draws(asked: Asked, draws: int, seed_base: int, as_json: bool) -> dict[s
     from prereg.collect.choices import opened_lanes
     from prereg.collect.probe_draws import Draws, draw_arms
     from prereg.collect.progress import Cost
+    from prereg.collect.split_checks import ends_of
     from prereg.draft.rules import conformance_protocol, documented_rules
 
     if draws < 1:
@@ -39,7 +40,7 @@ def run_draws(asked: Asked, draws: int, seed_base: int, as_json: bool) -> dict[s
     bar = renderer()
     with opened_lanes(walk, str(walk.configuration["build"]), walk.processes) as (lanes, prompt):
         family = _family(lanes.workers[0], asked)
-        ends = _ends(lanes.workers[0])
+        ends = ends_of(lanes.workers[0])
         bar.begin(2 * draws, 0, Cost(draws=2 * draws, requests=wanted.requests, seconds=None))
         try:
             counted = draw_arms(wanted, lanes, bar.advance)
@@ -79,15 +80,6 @@ def _family(worker: Worker, asked: Asked) -> Family:
             ViolationEvent(id="violation"),
         ),
     )
-
-
-def _ends(worker: Worker) -> list[int]:
-    from prereg.collect.worker import WorkerRefused
-
-    try:
-        return list(worker.call("vocabulary", tokens=[])["ends"])
-    except WorkerRefused:
-        return []
 
 
 def _tally(name: str, counted: Counted) -> Any:

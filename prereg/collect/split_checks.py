@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,12 +47,45 @@ def spaced(leaves: Leaves, count: int) -> list[Mapping[str, Any]]:
     return [leaves[at * (len(leaves) - 1) // (count - 1)] for at in range(count)]
 
 
+def doubtful(leaves: Leaves, count: int, ends: Collection[int]) -> list[Mapping[str, Any]]:
+    """At most `count` told leaves that may well be told wrong, the heaviest for each last choice.
+
+    Those are the ones whose last choice is in `ends`, and those that end otherwise than most of their
+    siblings: what the engine does at an end token or a stop is what an adapter may not know.
+    """
+    shapes: dict[tuple[int, ...], Counter[Any]] = {}
+    for leaf in leaves:
+        shapes.setdefault(tuple(leaf["choices"][:-1]), Counter())[_shape(leaf)] += 1
+    found: dict[int, Mapping[str, Any]] = {}
+    for leaf in sorted(leaves, key=lambda leaf: -float(leaf["weight"])):
+        if leaf["closed"]:
+            siblings, last = shapes[tuple(leaf["choices"][:-1])], leaf["choices"][-1]
+            if last in ends or 2 * siblings[_shape(leaf)] <= siblings.total():
+                found.setdefault(last, leaf)
+    return spaced(list(found.values()), count)
+
+
+def _shape(leaf: Mapping[str, Any]) -> tuple[Any, ...]:
+    outcome = leaf["outcome"]
+    tokens = outcome.get("tokens")
+    return tuple(outcome) if tokens is None else (len(tokens), outcome.get("finish"))
+
+
+def ends_of(worker: Worker) -> list[int]:
+    """The open model's end tokens, where the engine's adapter tells."""
+    try:
+        return list(worker.call("vocabulary", tokens=[])["ends"])
+    except WorkerRefused:
+        return []
+
+
 def checked(
     worker: Worker, checks: Checks, leaves: Leaves, arm: Mapping[str, Any], expand: bool, first: int | None
 ) -> dict[str, Any]:
     """What running samples of the leaves again shows; `oracle` too, where there is one."""
     filled = [leaf for leaf in leaves if leaf["filled"] and not leaf["closed"]]
     closed = [leaf for leaf in leaves if leaf["closed"]]
+    again = [*doubtful(leaves, checks.sample, ends_of(worker)), *spaced(closed, checks.sample)]
     seeds = None if checks.seeds is None else list(checks.seeds[str(arm["id"])])
     found: dict[str, Any] = worker.call(
         "admit",
@@ -62,7 +96,7 @@ def checked(
         seeds=seeds,
         replay=spaced([leaf for leaf in leaves if not leaf["closed"]], checks.sample),
         refill=spaced(filled, checks.sample),
-        closed=spaced(closed, checks.sample),
+        closed=list({tuple(leaf["choices"]): leaf for leaf in again}.values()),
     )
     found["refill"]["eligible"], found["closed"]["closed"] = len(filled), len(closed)
     asked = checks.oracle and not arm["speculation"] and len(leaves) <= MAX_ORACLE

@@ -51,7 +51,7 @@ WINDOW = """
 
 class Opened(Adapter):
     def __init__(self):
-        pass
+        super().__init__(decoder=Decoder(seed=1))
     def open(self, configuration, model, prompt, cwd):
         object.__setattr__(self, "decoder", Decoder(seed=1, **configuration["change"]))
     def tokenize(self, model, text):

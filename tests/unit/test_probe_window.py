@@ -12,22 +12,26 @@ from window_fixture import HORIZON, VOCAB, Adapter, Decoder, Kernel
 
 from harness.adapters.base import Arm, Outcome
 from harness.choices import explore
-from harness.choices.admission import against
+from harness.choices.admission import against, doubtful
 from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
 from harness.choices.law import law
 from harness.choices.tree import Choices, Chooser, Leaf, Run, Subtree, normalised
 from harness.choices.window import WindowKernel, cut, windowed
 from harness.collectors import choices as collector
 from harness.collectors.choices import Done, Request, collect
-from harness.collectors.choices_wire import shortened
+from harness.collectors.choices_wire import leaf_json, shortened
 from harness.oracle import enumerate as oracle
 from harness.oracle.naive import canonical
+from prereg.collect import split_checks
 
 
-def walk(decoder: Decoder, first: int | None, **fields: Any) -> tuple[list[Leaf], Done]:
+def walk(
+    decoder: Decoder, first: int | None, other_ends: tuple[int, ...] = (), **fields: Any
+) -> tuple[list[Leaf], Done]:
+    adapter: Any = Adapter(decoder=decoder, other_ends=other_ends)
     arm = Arm(id="off", role="reference", speculation=False)
     leaves: list[Leaf] = []
-    for item in collect(Adapter(decoder=decoder), Request(arm=arm, first=first, **fields)):  # type: ignore[arg-type]
+    for item in collect(adapter, Request(arm=arm, first=first, **fields)):
         if isinstance(item, Leaf):
             leaves.append(item)
         elif isinstance(item, Done):
@@ -71,9 +75,59 @@ def test_the_first_token_takes_one_run() -> None:
 
 
 def test_a_told_sibling_that_goes_otherwise_is_run() -> None:
-    leaves, done = walk(Decoder(seed=1, told_wrong=True), 1, mode=BEST_FIRST)
+    leaves, done = walk(Decoder(seed=1, ends_at=1), 1, mode=BEST_FIRST)
     assert done.admission["restarts"] == ["closed"] and done.admission["closed"]["reopened"]
     assert law(leaves).p[canonical({"tokens": [], "finish": "other"})] > 0
+
+
+@pytest.mark.parametrize("mode", [FULL, BEST_FIRST])
+def test_an_end_token_that_is_told_wrong_is_run_however_few_leaves_are(mode: str) -> None:
+    for seed in range(8):
+        decoder = Decoder(seed=seed, ends_at=2)
+        leaves, done = walk(decoder, 1, mode=mode, sample=2, other_ends=(2,))
+        assert any(leaf.choices == (2,) and not leaf.outcome["tokens"] for leaf in leaves)
+        assert not any(leaf.closed for leaf in leaves) or leaves[0].choices == (2,)
+        assert (done.admission["restarts"] == ["closed"]) != (leaves[0].choices == (2,))
+
+
+def told(last: int, weight: float, tokens: list[int], finish: str | None, closed: bool = True) -> Leaf:
+    return Leaf(
+        choices=(0, last),
+        kinds=("token", "token"),
+        p=(1.0, weight),
+        weight=weight,
+        outcome={"tokens": tokens, "finish": finish},
+        counters={},
+        digest="",
+        closed=closed,
+        filled=0,
+    )
+
+
+def test_told_leaves_that_end_otherwise_than_their_siblings_are_in_doubt() -> None:
+    usual = [told(at, 0.01, [0, at], "length") for at in range(2, 40)]
+    odd = [told(40, 0.01, [0, 40], "eos"), told(41, 0.02, [0], "stop"), told(42, 0.03, [0, 42], None)]
+    ran = told(1, 0.5, [0], "other", closed=False)
+    leaves = [ran, *usual, *odd]
+    assert [leaf.choices[-1] for leaf in doubtful(leaves, 8)] == [42, 41, 40]
+    assert [leaf.choices[-1] for leaf in doubtful(leaves, 8, ends=(7,))] == [42, 41, 7, 40]
+    assert len(doubtful(leaves, 2, ends=range(40))) == 2
+    assert doubtful([ran, *usual], 8) == []
+    # Of one sibling of each kind neither is the usual one.
+    assert doubtful([ran, odd[0]], 8) == [odd[0]]
+    assert doubtful([told(1, 0.5, [0, 1], "length", closed=False), odd[0]], 8) == [odd[0]]
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_leaves_in_doubt_are_the_same_of_a_walk_in_parts(first: int) -> None:
+    seen = 0
+    for seed in range(8):
+        leaves, _ = walk(Decoder(seed=seed), first)
+        for ends in ((), (0,), (0, 3)):
+            expected = [leaf_json(leaf) for leaf in doubtful(leaves, 3, ends)]
+            assert split_checks.doubtful([leaf_json(leaf) for leaf in leaves], 3, ends) == expected
+            seen += len(expected)
+    assert seen > 8
 
 
 CUTS: dict[str, tuple[Outcome, Outcome]] = {

@@ -24,8 +24,8 @@ class Decoder:
 
     seed: int
     reaches_back: bool = False
-    told_wrong: bool = False
-    """It ends after a first token 1 as if that were an end token, which its return map does not know."""
+    ends_at: int | None = None
+    """It ends after this first token as if that were an end token, which its return map does not know."""
 
     runs: int = 0
     trace: list[Any] | None = None
@@ -43,7 +43,7 @@ class Decoder:
         while len(prefix) < HORIZON and (not prefix or prefix[-1] != END):
             note = Note(prefix=prefix, candidate=None)
             prefix = (*prefix, chooser.choose(self.row(prefix), "token", note))
-            if self.told_wrong and prefix == (1,):
+            if prefix == (self.ends_at,):
                 prefix = ()
                 break
         if self.reaches_back and len(prefix) > 1 and prefix[1] == 0:
@@ -75,9 +75,16 @@ class Kernel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
     decoder: Decoder
+    other_ends: tuple[int, ...] = ()
 
     def program(self, arm: Arm) -> Decoder:
         return self.decoder
+
+    def vocabulary(self) -> dict[str, Any]:
+        return {"size": VOCAB, "ends": [END, *self.other_ends]}
+
+    def spell(self, tokens: Any) -> None:
+        return None
 
     def kernel(self) -> Kernel:
         return Kernel(decoder=self.decoder)
