@@ -43,6 +43,8 @@ class ArmLaw:
     mass: Mapping[Outcome, float]
     """Of every outcome that some leaf has."""
     slack: float
+    unexplored: float
+    """What the walk says that it left."""
     fault: str | None
     """Why the leaves are no tree, or None."""
     runs: int
@@ -72,6 +74,7 @@ def arm_law(tree: Tree | UnitTree) -> ArmLaw:
     return ArmLaw(
         mass=mass,
         slack=slack_of(mass),
+        unexplored=walk.unexplored,
         fault=shape_fault(tree.leaves, walk.unexplored),
         runs=walk.runs,
         leaves=len(tree.leaves),
@@ -90,10 +93,14 @@ def tv_interval(off: ArmLaw, on: ArmLaw) -> tuple[float, float]:
 
 
 def oracle_difference(off: ArmLaw, reference: Iterable[Mass]) -> float:
-    """The greatest difference between the off arm's law and the reference, over the outcomes of either."""
+    """How far the off arm's law is from the reference at least, over the outcomes of either.
+
+    What the tree leaves unexplored may belong to any outcome, so that it excuses mass that is short of the
+    reference, but none above it.
+    """
     p = {mass.outcome: mass.p for mass in reference}
-    both = off.mass.keys() | p.keys()
-    return max((abs(off.mass.get(outcome, 0.0) - p.get(outcome, 0.0)) for outcome in both), default=0.0)
+    excess = [off.mass.get(outcome, 0.0) - p.get(outcome, 0.0) for outcome in off.mass.keys() | p.keys()]
+    return max([0.0, *excess, *(-x - off.slack for x in excess)])
 
 
 def witnesses_of(off: ArmLaw, on: ArmLaw, predicates: Sequence[Predicate]) -> tuple[ExactWitness, ...]:

@@ -76,7 +76,9 @@ def _compare(
         Candidate(value=max(low - mass - law.slack, mass - high), event=event.id)
         for event, mass, low, high in rows
     )
-    outside = sum(n for outcome, n in tally.outcomes if outcome not in law.mass) if law.complete else 0
+    # Where the walk left anything, however little, a draw may be of what it left.
+    left = law.unexplored > 0
+    outside = 0 if left else sum(n for outcome, n in tally.outcomes if outcome not in law.mass)
     return PremiseArm(draws=tally.draws, outside=outside, excess=min(1.0, worst.value), event=worst.event)
 
 

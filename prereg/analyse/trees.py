@@ -76,7 +76,7 @@ def _decide(
     assert study.protocol.exact is not None
     reference = study.events.configurations[configuration.id].reference
     oracle = None
-    if reference is not None and off.complete:
+    if reference is not None:
         oracle = OracleGap(outcomes=len(reference), largest=_cut(oracle_difference(off, reference)))
     witnesses = witnesses_of(off, on, predicates_of(study, configuration))
     lower, upper = tv_interval(off, on)

@@ -144,7 +144,7 @@ def _premise_arm(
         m = _event_mass(study, name, event, tree)
         values.append((max(lower(k, n, level) - m - rest, m - upper(k, n, level)), event.id, False))
     excess, event_id, _ = first_largest(values)
-    outside = 0 if rest > 1e-9 else sum(y not in outcomes(tree) for y in drawn)
+    outside = 0 if tree.meta.unexplored > 0 else sum(y not in outcomes(tree) for y in drawn)
     return {"draws": n, "outside": outside, "excess": cut(excess), "event": event_id}
 
 
@@ -195,11 +195,19 @@ def _configuration(
         gaps += [(b - a - s, event.id, False), (a - b - t, event.id, True)]
     D, D_event, D_complement = first_largest(gaps)
     oracle = None
-    if family.reference is not None and s <= 1e-9:
+    if family.reference is not None:
         P = {m.outcome: m.p for m in family.reference}
         oracle = {
             "outcomes": len(family.reference),
-            "largest": cut(max(abs(mass(off, y) - P.get(y, 0.0)) for y in outcomes(off) | set(P))),
+            "largest": cut(
+                max(
+                    [
+                        0.0,
+                        *(mass(off, y) - P.get(y, 0.0) for y in outcomes(off) | set(P)),
+                        *(P.get(y, 0.0) - mass(off, y) - s for y in outcomes(off) | set(P)),
+                    ]
+                )
+            ),
         }
     binding = predicates_of(study, study.protocol.configuration(name))
     witnesses = [

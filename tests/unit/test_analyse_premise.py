@@ -66,6 +66,18 @@ def test_unexplored_mass_excuses_draws_outside_the_tree() -> None:
     )
 
 
+def test_a_draw_of_what_little_is_unexplored_is_not_outside_the_law() -> None:
+    """A walk that stopped at a billionth knows that there is more; a whole one knows that there is not."""
+    for left, outside in ((1e-10, 0), (0.0, 1)):
+        on = coin((0.5, HEADS), (0.5 - 1e-10, TAILS), unexplored=left)
+        found = both(HALF, [(HEADS, 500), (TAILS, 499), (EDGE, 1)], walked={"walk.c.on": on})
+        premise = exact_of(found).premise
+        assert premise is not None
+        (tested,) = premise.configurations
+        assert tested.on is not None and tested.on.outside == outside
+        assert ("outside-law" in tested.reasons) == bool(outside)
+
+
 @pytest.mark.parametrize("unit", ["main.c.off", "main.c.on", "walk.c.off", "walk.c.on"])
 def test_a_lost_unit_of_either_channel_leaves_no_test(unit: str) -> None:
     found = both(HALF, HALF, lost=frozenset([unit]))

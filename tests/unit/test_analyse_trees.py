@@ -198,10 +198,21 @@ def test_the_oracle_looks_at_the_outcomes_of_either() -> None:
     assert decided(FAIR, coin(*EVEN), reference=only_reference).oracle == OracleGap(outcomes=3, largest=0.25)
 
 
-def test_no_word_of_the_oracle_while_something_is_unexplored() -> None:
-    off = coin((0.5, HEADS), (0.4, TAILS), unexplored=0.1, proposals=0)
-    found = decided(off, coin(*EVEN), reference=(Mass(outcome=HEADS, p=1.0),))
-    assert found.oracle is None and found.verdict == "INCONCLUSIVE"
+def test_a_bounded_tree_is_held_to_the_oracle_as_far_as_it_goes() -> None:
+    """Mass above P is too much whatever is unexplored; mass below it by more than that is too little."""
+    law = (Mass(outcome=HEADS, p=0.5), Mass(outcome=TAILS, p=0.5))
+    for off, largest in (
+        (coin((0.5, HEADS), (0.3, TAILS), unexplored=0.2), 0.0),
+        (coin((0.6, HEADS), (0.2, TAILS), unexplored=0.2), 0.1),
+        (coin((0.5, HEADS), (0.1, EDGE), (0.1, TAILS), unexplored=0.3), 0.1),
+        (coin((0.4, HEADS), (0.5, TAILS), (0.06, CRASH), unexplored=0.04), 0.06),
+        (coin((0.5, HEADS), (0.45, TAILS), (0.02, CRASH), (0.01, EDGE), unexplored=0.02), 0.03),
+    ):
+        found = decided(off, coin(*EVEN), reference=law)
+        assert found.oracle == OracleGap(outcomes=2, largest=pytest.approx(largest)), off
+        assert (found.verdict, found.reasons) == (
+            ("VOID", ("oracle",)) if largest else ("INCONCLUSIVE", ("interval",))
+        )
 
 
 @pytest.mark.parametrize(("tolerance", "verdict"), [(0.0625, "EQUAL_WITHIN_TOLERANCE"), (0.0624, "DEPARTS")])
