@@ -168,6 +168,7 @@ class _Run:
             study=stage.study,
             scratch=stage.scratch,
             environments=admission.environments,
+            fingerprints=admission.fingerprints,
             isolation=cut,
             workers=workers,
             request_seconds=float(protocol.ceilings.request_seconds),

@@ -16,6 +16,7 @@ from prereg.collect.executors.local import LocalExecutor
 from prereg.collect.network import Isolation
 from prereg.collect.trees import tree_of
 from prereg.model.plan import Shard
+from prereg.model.record import Network
 from prereg.model.study import Ceilings, Unit
 
 SHARD = Shard(
@@ -93,14 +94,22 @@ class Place:
         (folder / "env" / "bin" / "python").symlink_to(sys.executable)
 
     @property
-    def journal(self) -> Path:
-        return self.folder / "walks" / "seal" / "walked.c.on.jsonl"
+    def journals(self) -> list[Path]:
+        return sorted((self.folder / "walks" / "seal").glob("walked.c.on-*.jsonl"))
 
     def asked(self, op: str) -> list[dict[str, Any]]:
         lines = (self.folder / "code" / "harness" / "asked").read_text().splitlines()
         return [value for value in map(json.loads, lines) if value["op"] == op]
 
-    def run(self, body: str, walk: dict[str, Any], workers: int = 1) -> Finished | Failed:
+    def run(
+        self,
+        body: str,
+        walk: dict[str, Any],
+        workers: int = 1,
+        *,
+        network: Network = "not-cut",
+        fingerprint: str = "b" * 64,
+    ) -> Finished | Failed:
         program = WORKER.replace("BODY\n", body.lstrip("\n"))
         (self.folder / "code" / "harness" / "worker.py").write_text(program)
         (self.folder / "code" / "harness" / "asked").write_text("")
@@ -110,7 +119,8 @@ class Place:
             study=self.folder,
             scratch=self.folder / "scratch",
             environments={"plain": self.folder / "env"},
-            isolation=Isolation(network="not-cut", reason="a test", prefix=()),
+            fingerprints={"plain": fingerprint},
+            isolation=Isolation(network=network, reason="a test", prefix=()),
             workers=workers,
             request_seconds=20.0,
             journals=self.folder / "walks" / "seal",
@@ -150,7 +160,7 @@ def test_a_restart_makes_the_leaves_before_it_void(place: Place) -> None:
     assert asked["seeds"] == ["100", "101", "102", "103"]
     assert asked["arm"] == {"id": "on", "role": "test", "speculation": True}
     assert {name: asked[name] for name in BOUNDED} == BOUNDED
-    assert not place.journal.exists()
+    assert not place.journals
 
 
 def test_a_whole_tree_is_walked_in_parts_and_checked_once(place: Place) -> None:
@@ -170,10 +180,23 @@ def test_a_whole_tree_is_walked_in_parts_and_checked_once(place: Place) -> None:
 
 def test_a_part_that_is_there_is_not_walked_again(place: Place) -> None:
     assert isinstance(place.run(DIES, FULL), Failed)
-    assert len(place.journal.read_bytes().splitlines()) == 2
+    (journal,) = place.journals
+    assert len(journal.read_bytes().splitlines()) == 2
     assert leaves(place.run(PARTS, FULL)) == [(0,), (1,)]
     (asked,) = place.asked("choices")
     assert asked["prefixes"] == [{"choices": [1], "except": [], "weight": 0.5}]
+
+
+@pytest.mark.parametrize("other", [{"network": "cut"}, {"fingerprint": "c" * 64}])
+def test_a_part_of_other_conditions_is_no_part(place: Place, other: dict[str, Any]) -> None:
+    """What was walked with the network open is not the record of a walk that says that it was cut."""
+    assert isinstance(place.run(DIES, FULL), Failed)
+    assert leaves(place.run(PARTS, FULL, **other)) == [(0,), (1,)]
+    assert place.asked("choices")[0]["prefixes"] is None
+    assert len(place.asked("choices")) == len(place.journals) == 2
+    # Under the first conditions the walk goes on where it was.
+    assert leaves(place.run(PARTS, FULL)) == [(0,), (1,)]
+    assert len(place.asked("choices")) == 1
 
 
 def test_a_worker_that_dies_over_a_part_loses_the_tree(place: Place) -> None:

@@ -103,6 +103,8 @@ class Site:
     scratch: Path
     environments: Mapping[str, Path]
     """Environment folder of each build."""
+    fingerprints: Mapping[str, str]
+    """Of the environment of each build, as taken for this run."""
     isolation: Isolation
     workers: int
     request_seconds: float

@@ -234,8 +234,17 @@ class _Seat:
         plan = Plan(
             arms=[job.arm], close=bool(job.walk["close_last"]), checks=Checks(seeds=seeds, oracle=False)
         )
-        folder = self._site.journals
-        journal = Journal(folder / f"{unit}.jsonl", value_digest({"walks": folder.name, "unit": unit}))
+        folder, build = self._site.journals, job.opening.build
+        # Parts that were walked under other conditions are no parts of this walk: they have their own file.
+        identity = value_digest(
+            {
+                "walks": folder.name,
+                "unit": unit,
+                "network": self._site.isolation.network,
+                "environment": self._site.fingerprints[build],
+            }
+        )
+        journal = Journal(folder / f"{unit}-{identity[:12]}.jsonl", identity)
         crew.owned(worker)
         done = 0
 
