@@ -27,6 +27,7 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
     """The protocol's references to its own parts, to the predicates and to the sealed environments."""
     protocol, file = study.protocol, FILE
     rule = protocol["decision"]["rule"]
+    sealed = {item["path"]: item["sha256"] for item in manifest["files"]}
     for i, c in enumerate(study.configurations):
         at = f"/configurations/{i}"
         for key, names in (("model", protocol["models"]), ("prompt", protocol["prompts"])):
@@ -46,6 +47,7 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
         if helper is not None and helper not in protocol["models"]:
             what = f"{helper!r} is not among the protocol's models"
             found.fault(what, file=file, pointer=f"{at}/drafter/model")
+        _check_own_files(c["features"], sealed, f"{at}/features", found)
     _check_stages(study, found)
     arms = set(study.arms) if study.stages("draws") else set()
     if set(protocol["sampling"]) != arms:
@@ -64,6 +66,22 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
     if study.stages("draws") and rule == "exact":
         what = "`exact` is for a study whose only stage is exact"
         found.fault(what, file=file, pointer="/decision/rule")
+
+
+def _check_own_files(features: dict[str, Any], sealed: dict[str, str], at: str, found: Found) -> None:
+    """A file that a processor or a stopping rule comes from is one of the manifest's, with its digest."""
+    for part in ("processors", "stopping"):
+        entries = features.get(part)
+        for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if not isinstance(entry, dict) or "file" not in entry:
+                continue
+            path, here = entry["file"], f"{at}/{part}/{i}"
+            # The manifest's own paths are safe (step 2), and so is one that is among them.
+            if not isinstance(path, str) or path not in sealed:
+                found.fault("is not a file of the manifest", file=FILE, pointer=f"{here}/file")
+            elif entry.get("sha256") != sealed[path]:
+                what = f"is not the manifest's digest of {path!a}"
+                found.fault(what, file=FILE, pointer=f"{here}/sha256")
 
 
 def _check_stages(study: Study, found: Found) -> None:
