@@ -107,7 +107,7 @@ def slow_exact(
         )
         p = None
         if law is not None:
-            p = rounded(r["p"] for r in law if slow_contains(event, r["outcome"]))
+            p = min(1.0, rounded(r["p"] for r in law if slow_contains(event, r["outcome"])))
         masses.append({"event": event["id"], "p": p, "off": clipped(a), "on": clipped(b)})
         gaps += [(b - a - s, event["id"], False), (a - b - t, event["id"], True)]
     top = max(gaps, key=lambda gap: gap[0])

@@ -121,6 +121,13 @@ def test_the_oracle_of_a_bounded_tree() -> None:
     assert within["oracle"] == {"outcomes": 3, "largest": 0.0}
 
 
+def test_the_reference_of_an_event_is_at_most_1() -> None:
+    law = [LAW[0] | {"p": 0.5 + 5e-7}, *LAW[1:]]
+    derived = decided(off(), on(), law=law)
+    assert max(row["p"] for row in derived.row["masses"]) == 1.0
+    assert compare(slow_exact("c", {"off": off(), "on": on()}, TOLERANCE, law), derived) == []
+
+
 def test_a_predicate_that_the_off_arm_violates_makes_no_witness() -> None:
     short = {"tokens": [9], "finish": None}
     law = [{"outcome": short, "p": 0.25}, *LAW[:2]]

@@ -93,6 +93,14 @@ def test_probabilities_are_summed_correctly_rounded() -> None:
     assert _law({"kind": "crash"}).probability({"kind": "crash"}) is None
 
 
+def test_a_probability_is_at_most_1() -> None:
+    """A reference may sum to 1 within 1e-6, and so to more than 1."""
+    reference = [{"outcome": tokens(1), "p": 0.5}, {"outcome": tokens(2), "p": 0.5 + 5e-7}]
+    law = _law({"kind": "length", "equals": 1}, reference=reference)
+    assert law.probability(law.events[0]) == 1.0
+    assert law.probability({"kind": "outcome", "outcome": tokens(2)}) == 0.5 + 5e-7
+
+
 def _after(pattern: list[int], context: list[int]) -> Json:
     return {"kind": "nothing-after", "pattern": pattern, "context": context}
 
