@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import assert_never
 
+from prereg.analyse.gap import Candidate, largest
 from prereg.analyse.laws import (
     ArmLaw,
     Grounds,
@@ -58,6 +59,7 @@ def decide_exactly(
     )
     verdict, reasons = verdict_of(a, b, grounds)
     event, gap = _largest_gap(a, b, events, predicates)
+    lower, upper = (None, None) if gap is None else (max(-1.0, gap - a.slack), min(1.0, gap + b.slack))
     return ExactResult(
         verdict=verdict,
         reason=_in_words(verdict, reasons, a, b, grounds, refused),
@@ -71,6 +73,8 @@ def decide_exactly(
         witness_mass=witness_mass(witnesses),
         event=event,
         event_gap=gap,
+        event_gap_lower=lower,
+        event_gap_upper=upper,
         proposals=b.proposals,
         accepted=b.accepted,
     )
@@ -140,10 +144,15 @@ def _in_words(
 def _largest_gap(
     a: ArmLaw, b: ArmLaw, events: Sequence[Event], predicates: Sequence[Predicate]
 ) -> tuple[str | None, float | None]:
+    """The event whose gap is surely the largest, in either direction, and its gap of explored mass."""
     if not events:
         return None, None
     member = Membership(events, predicates)
     rows = zip(events, member.probabilities(a.masses()), member.probabilities(b.masses()), strict=True)
-    gaps = [(on - off, event.id) for event, off, on in rows]
-    gap, name = max(gaps, key=lambda item: abs(item[0]))
-    return name, gap
+    gaps = {event.id: on - off for event, off, on in rows}
+    widest = largest(
+        Candidate(value=value, event=name, complement=complement)
+        for name, gap in gaps.items()
+        for complement, value in ((False, gap - a.slack), (True, -gap - b.slack))
+    )
+    return widest.event, gaps[widest.event]

@@ -104,6 +104,8 @@ def as_value(
         "witness_mass": result.witness_mass,
         "event": result.event,
         "event_gap": result.event_gap,
+        "event_gap_lower": result.event_gap_lower,
+        "event_gap_upper": result.event_gap_upper,
         "proposals": result.proposals,
         "accepted": result.accepted,
         "runs": {"off": off.runs, "on": on.runs},
@@ -118,6 +120,8 @@ def as_value(
 
 def show(result: ExactResult, walked: Walked, walk: Walk, vocabulary: Sequence[str] | None) -> None:
     """An exact probe for people."""
+    from prereg.report.words import gap_words
+
     off, on = walked.off, walked.on
     if walk.first is not None:
         say(f"The law of the first {'token' if walk.first == 1 else f'{walk.first} tokens'}.")
@@ -141,8 +145,8 @@ def show(result: ExactResult, walked: Walked, walk: Walk, vocabulary: Sequence[s
         say(f"  total variation   {result.tv_lower:.6g} to {result.tv_upper:.6g}")
     else:
         say(f"  total variation   {result.tv_upper:.6g}")
-    if result.event is not None:
-        say(f"  largest event     {result.event}, on minus off {result.event_gap:+.6g}")
+    if (gap := gap_words(result)) is not None:
+        say(f"  largest event     {gap}")
     say(f"  witness mass      {result.witness_mass:.6g}")
     say(f"  drafter           {result.proposals:,} proposed, {result.accepted:,} accepted over all paths")
     if walked.explanation is not None and result.verdict == "DEPARTS":

@@ -139,7 +139,11 @@ class ExactResult:
     witness_mass: float
     """Mass of on-arm outcomes that the off arm cannot return and that break a predicate."""
     event: str | None
-    """Listed event with the largest gap of explored mass, and that gap (on minus off)."""
+    """Listed event whose arms surely differ most."""
     event_gap: float | None
+    """Its gap of explored mass, on minus off."""
+    event_gap_lower: float | None
+    """Where the gap of the whole laws lies, whatever is unexplored: from here to `event_gap_upper`."""
+    event_gap_upper: float | None
     proposals: int
     accepted: int

@@ -9,6 +9,7 @@ from typing import assert_never
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Event, Outcome
 from prereg.model.study import Claim, VerdictClaim
+from prereg.model.tree import ExactResult
 from prereg.stats.channels import Contradiction
 
 
@@ -202,3 +203,13 @@ def _claim(value: Claim) -> str:
     else:
         amount = f"{low} to {high}"
     return f"{amount} of {', '.join(value.configurations)}: {value.verdict}"
+
+
+def gap_words(result: ExactResult) -> str | None:
+    """The event whose arms differ most and by how much, or None where there are no events."""
+    gap, lower, upper = result.event_gap, result.event_gap_lower, result.event_gap_upper
+    if gap is None or lower is None or upper is None:
+        return None
+    if upper - lower <= 1e-9:
+        return f"{result.event}, on minus off {gap:+.6g}"
+    return f"{result.event}, on minus off {lower:+.6g} to {upper:+.6g} ({gap:+.6g} of what was explored)"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from prereg.report import failing_path
+from prereg.report.words import gap_words
 
 if TYPE_CHECKING:
     from prereg.model.tree import ExactResult
@@ -41,8 +42,8 @@ def message(finding: Finding) -> str:
         lines.append(f"  total variation        {exact.tv_lower:.6g} to {exact.tv_upper:.6g}")
     else:
         lines.append(f"  total variation        {exact.tv_upper:.6g}")
-    if exact.event is not None:
-        lines.append(f"  largest event          {exact.event}, on minus off {exact.event_gap:+.6g}")
+    if (gap := gap_words(exact)) is not None:
+        lines.append(f"  largest event          {gap}")
     lines.append(f"  drafter                {exact.proposals:,} proposed, {exact.accepted:,} accepted")
     for name, tv in finding.activity.items():
         lines.append(f"  changed by {name:<11} {tv:.6g} of plain sampling")

@@ -11,6 +11,7 @@ import pytest
 from prereg.analyse.exact import TOLERANCE, decide_exactly, departing_paths, law_of, refusals
 from prereg.model.law import Decoded, LengthEvent, MaxTokens, Predicate
 from prereg.model.tree import Tree, TreeLeaf
+from prereg.report.words import gap_words
 
 HORIZON = Predicate(id="horizon", statement="", source="", rule=MaxTokens(n=1))
 EVENTS = (LengthEvent(id="length-1", equals=1), LengthEvent(id="length-2", equals=2))
@@ -95,6 +96,27 @@ def test_witness_mass_and_the_largest_event() -> None:
     assert (found.event, found.event_gap) == ("length-1", pytest.approx(-0.5))
     assert found.tv_lower == found.tv_upper == pytest.approx(0.5)
     assert departing_paths(OFF, on) == [(1,), (2,)]
+
+
+def test_the_gap_of_an_event_allows_for_what_is_unexplored() -> None:
+    long = leaf((2,), 0.25, tokens=(1, 1, 1))
+    off = tree(leaf((0,), 0.25), leaf((1,), 0.25, tokens=(1, 1)), long, unexplored=0.25)
+    on = tree(leaf((0,), 0.25), leaf((1,), 0.625, tokens=(1, 1)), unexplored=0.125)
+    found = decide_exactly(off, on, events=EVENTS, predicates=[HORIZON])
+    assert (found.event, found.event_gap) == ("length-2", 0.375)
+    assert (found.event_gap_lower, found.event_gap_upper) == (0.125, 0.5)
+    assert gap_words(found) == "length-2, on minus off +0.125 to +0.5 (+0.375 of what was explored)"
+
+
+def test_the_event_is_the_one_whose_gap_is_sure() -> None:
+    off = tree(leaf((0,), 0.25), leaf((1,), 0.5, tokens=(1, 1)), unexplored=0.25)
+    on = tree(leaf((0,), 0.5), leaf((1,), 0.3125, tokens=(1, 1)), leaf((2,), 0.1875, tokens=(1, 1, 1)))
+    # The larger gap, +0.25, may be nothing but what the off arm left; of -0.1875 nothing is left to chance.
+    found = decide_exactly(off, on, events=EVENTS, predicates=[HORIZON])
+    assert (found.event, found.event_gap) == ("length-2", -0.1875)
+    assert (found.event_gap_lower, found.event_gap_upper) == (-0.4375, -0.1875)
+    whole = decide_exactly(OFF, OFF, events=EVENTS, predicates=[HORIZON])
+    assert gap_words(whole) == "length-1, on minus off +0"
 
 
 def test_a_dropped_leaf_is_refused() -> None:

@@ -97,6 +97,8 @@ def judged(verdict: ExactVerdict = "EQUAL_WITHIN_TOLERANCE", **change: Any) -> E
         "witness_mass": 0.0,
         "event": None,
         "event_gap": None,
+        "event_gap_lower": None,
+        "event_gap_upper": None,
         "proposals": 7,
         "accepted": 3,
     }

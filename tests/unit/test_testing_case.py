@@ -111,6 +111,8 @@ def finding(verdict: str, **fields: Any) -> Finding:
         witness_mass=0.0,
         event="prefix-2",
         event_gap=-0.125,
+        event_gap_lower=-0.125,
+        event_gap_upper=-0.125,
         proposals=fields.pop("proposals", 7),
         accepted=fields.pop("accepted", 3),
     )
