@@ -54,7 +54,7 @@ def sweep(
     Exploratory: it belongs to no study and decides nothing in one.
     """
     from prereg.collect.runtime import load_build
-    from prereg.collect.sweep_table import chosen, load_table
+    from prereg.collect.sweep_table import check_drafter, chosen, load_table
     from prereg.model.sweep import DEPARTURES
 
     if fail_on not in (None, "departs"):
@@ -66,6 +66,7 @@ def sweep(
             f"there is no drafter {drafter!r}", where="--drafter", next_step="--drafter assistant"
         )
     table_of = load_table(load_build(build).adapter)
+    check_drafter(table_of, drafter)
     cases = chosen(table_of, only or [])
     if listing:
         _list(table_of, cases, as_json)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from prereg.codec.canonical import digest
+from prereg.collect.sweep_walk import ASSISTANT
 from prereg.errors import UsageError
 from prereg.model.sweep import Case, Row, Table, Try
 from prereg.store.files import read_once
@@ -27,6 +28,20 @@ def load_table(adapter: str) -> Table:
             next_step="choose a build of another engine: prereg build --list",
         )
     return parse_table(read_once(path), where=str(path))
+
+
+def check_drafter(table: Table, drafter: str) -> None:
+    """Refuse a drafter that engines of the table do not take. Raises UsageError.
+
+    llama-cpp-python's `draft_model` is an object that proposes tokens, and prompt lookup is the only one that
+    it brings along.
+    """
+    if drafter == ASSISTANT and table.adapter == "llamacpp":
+        raise UsageError(
+            "engines of the adapter 'llamacpp' take no drafter 'assistant': prompt-lookup is the only one there",
+            where="--drafter",
+            next_step="prereg sweep without --drafter",
+        )
 
 
 def parse_table(data: bytes, *, where: str) -> Table:

@@ -27,6 +27,16 @@ def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([PREREG, "sweep", *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize("build", ["lcp-0.3.19", "lcp-0.3.35"])
+def test_a_draft_model_for_an_engine_that_takes_none_is_a_usage_error(build: str) -> None:
+    """Before anything runs: whether the build is made does not matter."""
+    done = sweep("--build", build, "--drafter", "assistant", "--list")
+    assert done.returncode == 2, done.stderr
+    assert "prompt-lookup is the only one" in done.stderr
+    assert sweep("--build", build, "--list").returncode == 0
+    assert sweep("--build", "hf-5.20.2", "--drafter", "assistant", "--list").returncode == 0
+
+
 @pytest.mark.parametrize("name", USAGE)
 def test_a_usage_error_ends_with_2(name: str) -> None:
     done = sweep(*USAGE[name])
