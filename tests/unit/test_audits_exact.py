@@ -10,7 +10,7 @@ import pytest
 from audits_laws import decided, premise_of, read, study
 from audits_slow import CRASH, LAW, A, B, C, D, Json
 from audits_slow_exact import slow_exact, slow_is_tree, slow_premise
-from audits_trees import CASES, OFF, ON, SHORT, STRANGE, TOLERANCE, became, bent, off, on, without
+from audits_trees import CASES, OFF, ON, SHORT, STRANGE, TOLERANCE, Branch, became, bent, off, on, without
 
 from audits.compare import compare, compare_premise
 from audits.tree import is_tree
@@ -153,6 +153,15 @@ def test_an_empty_tree_is_none() -> None:
     assert not is_tree(read(empty, "off"))
     assert not slow_is_tree([], 1)
     assert decided(empty, on(), law=None).row["reasons"] == ["tree"]
+
+
+def test_a_node_must_be_whole_only_where_nothing_is_unexplored() -> None:
+    """However little is left: it may be what the node of a rare choice lacks."""
+    rare: list[Branch] = [([0], "t", [1 - 1e-9], A), ([1, 0], "tt", [1e-9, 0.5], C)]
+    for unexplored, expected in ((5e-10, True), (0, False)):
+        leaves = off(branches=rare, unexplored=unexplored)
+        assert is_tree(read(leaves, "off")) is expected
+        assert slow_is_tree(leaves["leaves"], unexplored) is expected
 
 
 def test_events_that_tie_but_for_rounding_may_be_named_either_way() -> None:
