@@ -19,8 +19,9 @@ class Journal:
     """Parts by their requests. Without a path it keeps nothing.
 
     `identity` is the digest of all that the parts depend on (configuration, model, code, environment): a
-    journal of another identity is not this walk's: UsageError. A line that a crash cut short is dropped. A
-    journal that another walk is writing is WrongState, or, if it is not `required`, not used.
+    journal of another identity is not this walk's: UsageError. From the first line on that a crash cut short,
+    or that is no part, everything is dropped. A journal that another walk is writing is WrongState, or, if it
+    is not `required`, not used.
     """
 
     def __init__(self, path: Path | None, identity: str, *, required: bool = True) -> None:
@@ -63,11 +64,13 @@ class Journal:
                         where=str(path),
                         next_step="name another file, or remove this one",
                     )
-                if not line.endswith(b"\n") or not value:
+                key, part = value.get("key"), value.get("part")
+                whole = isinstance(key, str) and isinstance(part, dict) and bool(part)
+                if not line.endswith(b"\n") or not value or (number and not whole):
                     break
                 sound += len(line)
                 if number:
-                    self._parts[str(value.get("key"))] = value.get("part", {})
+                    self._parts[str(key)] = part
         return sound
 
     @property

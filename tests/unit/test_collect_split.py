@@ -241,6 +241,28 @@ def test_the_journal_of_another_walk_is_refused(tmp_path: Path) -> None:
     assert path.read_text() == "not a journal\n"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [b'{"key":"a"}', b'{"key":"a","part":null}', b'{"key":"a","part":{}}', b'{"part":{"runs":1}}', b"[]"],
+)
+def test_a_journal_ends_where_a_line_is_no_part(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "walk.jsonl"
+    first, second = {"prefixes": None}, {"prefixes": []}
+    journal = Journal(path, "this")
+    journal.keep(first, {"runs": 1})
+    journal.close()
+    sound = path.read_bytes()
+    path.write_bytes(sound + line + b"\n")
+    journal = Journal(path, "this")
+    assert (journal.part(first), journal.finished) == ({"runs": 1}, 1)
+    assert path.read_bytes() == sound
+    journal.keep(second, {"runs": 2})
+    journal.close()
+    journal = Journal(path, "this")
+    assert journal.part(second) == {"runs": 2}
+    journal.close()
+
+
 def test_a_journal_in_use_is_not_shared(tmp_path: Path) -> None:
     path = tmp_path / "walk.jsonl"
     held = Journal(path, "this")
