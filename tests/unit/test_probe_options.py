@@ -47,6 +47,7 @@ def given(**change: Any) -> Given:
     fields |= {
         "build": "toy",
         "settings": [],
+        "budget": [],
         "drafter": "prompt-lookup",
         "drawn": False,
     }
@@ -107,6 +108,22 @@ def test_what_was_measured_of_an_engine_widens_the_tolerance(tmp_path: Path) -> 
         assert found.repeatability == measured
         assert found.tolerance == pytest.approx(tolerance)
         assert found.walk.checks.oracle_tolerance == pytest.approx(tolerance)
+
+
+BUDGETS: dict[str, tuple[list[str], tuple[int | None, float | None]]] = {
+    "none": ([], (None, None)),
+    "runs": (["500"], (500, None)),
+    "time": (["60s"], (None, 60.0)),
+    "part of a second": (["0.5s"], (None, 0.5)),
+    "both": (["2.5s", "7"], (7, 2.5)),
+}
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_a_budget_is_of_runs_or_of_seconds(name: str) -> None:
+    budget, expected = BUDGETS[name]
+    walk = probe_options.read(given(budget=budget)).walk
+    assert (walk.runs, walk.seconds) == expected and walk.bounded == bool(budget)
 
 
 def test_a_window_of_the_horizon_is_none() -> None:
@@ -177,12 +194,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "no processor's file": ({"processor": "none.py:A"}, "--processor", "no file"),
     "arguments alone": ({"processor_arguments": "{}"}, "--processor-arguments", "which processor"),
     "a budget of mass": ({"budget_mass": 1.5}, "--budget-mass", "no mass"),
-    "a budget of time": ({"budget_seconds": 0.0}, "--budget-seconds", "no budget"),
-    "a budget of runs": ({"budget_runs": 0}, "--budget-runs", "positive"),
+    "no time": ({"budget": ["0s"]}, "--budget", "no budget"),
+    "no runs": ({"budget": ["0"]}, "--budget", "no budget"),
+    "half a run": ({"budget": ["1.5"]}, "--budget", "no budget"),
+    "minutes": ({"budget": ["5m"]}, "--budget", "no budget"),
+    "endless": ({"budget": ["9" * 400 + "s"]}, "--budget", "no budget"),
+    "two budgets of runs": ({"budget": ["5", "5"]}, "--budget", "two budgets of runs"),
+    "two budgets of time": ({"budget": ["5s", "5", "6s"]}, "--budget", "two budgets of seconds"),
     "a tolerance": ({"tolerance": 0.0}, "--tolerance", "no tolerance"),
     "a tree too large": ({"horizon": 9}, "--horizon", "too many to walk"),
-    "what is not resumed": ({"budget_runs": 5, "resume": Path("x")}, "--resume", "not resumed"),
+    "what is not resumed": ({"budget": ["5"], "resume": Path("x")}, "--resume", "not resumed"),
     "draws with a window": ({"drawn": True, "first": 1}, "--first", "not for draws"),
+    "draws with a budget of runs": ({"drawn": True, "budget": ["5"]}, "--budget", "not for draws"),
     "draws with a budget": ({"drawn": True, "budget_mass": 0.1}, "--budget-mass", "not for draws"),
 }
 
@@ -197,7 +220,7 @@ def test_what_is_refused(name: str) -> None:
 
 def test_the_size_of_a_walk_is_its_own_choices() -> None:
     probe_options.read(given(horizon=9, settings=["top_k=3"]))
-    probe_options.read(given(horizon=9, budget_seconds=5.0))
+    probe_options.read(given(horizon=9, budget=["5s"]))
     probe_options.read(given(horizon=9, first=2))
 
 
