@@ -165,7 +165,8 @@ class Worker:
         return {**found, "texts": offered(adapter, "spell")(tokens)}
 
     def _repeatability(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"largest": offered(self._opened(), "repeatability")()}
+        found: dict[str, Any] = offered(self._opened(), "repeatability")()
+        return found
 
     def _mechanism(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         from harness import mechanisms
@@ -226,7 +227,7 @@ def main() -> int:
     (`harness.mechanisms`); `features` (`adapter`), what the installed engine offers (`harness.sweep`);
     `tokenize` (`adapter`, `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which
     gives `{"size", "ends", "texts"}` of the open model, the texts being those of the given tokens;
-    `repeatability`, which gives `{"largest"}` (see `harness.adapters.base.offered`); `close`.
+    `repeatability`, which gives `{"prompt", "later"}` (see `harness.adapters.base.offered`); `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

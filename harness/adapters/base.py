@@ -150,8 +150,8 @@ def offered(adapter: Adapter, name: str) -> Any:
     """A method that an adapter may have or not; `JobError` (unsupported) if it has not.
 
     `tokenize(model, text)`: the token ids of a text. `vocabulary()`: `size` and `ends` of the open model's.
-    `spell(tokens)`: the text of each token. `repeatability()`: the largest total variation of two of the open
-    model's rows after the same prefix, evaluated in different ways.
+    `spell(tokens)`: the text of each token. `repeatability()`: the largest total variations of two rows
+    of the open model after the same prefix, evaluated in different ways: after the `prompt`, and `later`.
     """
     method = getattr(adapter, name, None)
     if method is None:

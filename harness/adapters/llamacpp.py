@@ -193,7 +193,7 @@ class LlamaCppAdapter:
         opened = self._configuration()
         return {"size": len(opened.vocab), "ends": sorted(opened.ends)}
 
-    def repeatability(self) -> float:
+    def repeatability(self) -> dict[str, float]:
         """See `harness.adapters.llamacpp_repeat`."""
         from harness.adapters.llamacpp_repeat import repeatability
 

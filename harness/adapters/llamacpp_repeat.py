@@ -22,8 +22,10 @@ TOKENS = 8
 Rows = npt.NDArray[np.float64]
 
 
-def repeatability(opened: Opened) -> float:
-    """The largest total variation of two rows after the same prefix, evaluated in different ways.
+def repeatability(opened: Opened) -> dict[str, float]:
+    """The largest total variations of two rows after the same prefix, evaluated in different ways.
+
+    `prompt`: after the prompt, which both arms evaluate at once; `later`: after some tokens more.
 
     The ways are those of the arms: after the prompt one token at a time; in blocks of 2 and more, up to what
     the drafter can propose and one; and from nothing, with the logits of all positions kept or not.
@@ -36,6 +38,7 @@ def repeatability(opened: Opened) -> float:
     for _ in range(TOKENS):
         tokens.append(int(alone[-1].argmax()))
         alone.append(_evaluated(off, tokens[-1:], fresh=False)[-1])
+    prompted = _distance(_evaluated(on, prompt)[-1:], alone[:1])
     largest = 0.0
     widest = 1 if opened.drafter is None else 1 + int(opened.drafter["max_tokens"])
     for width in range(2, widest + 1):
@@ -44,11 +47,11 @@ def repeatability(opened: Opened) -> float:
             block = _evaluated(on, tokens[at : at + width], fresh=False)
             largest = max(largest, _distance(block, alone[at + 1 : at + 1 + len(block)]))
     for llama in (off, on):
-        for length in range(0, len(tokens) + 1, TOKENS // 2):
+        for length in range(TOKENS // 2, len(tokens) + 1, TOKENS // 2):
             row = _evaluated(llama, [*prompt, *tokens[:length]])[-1]
             largest = max(largest, _distance(row[None], alone[length : length + 1]))
         llama.reset()
-    return largest
+    return {"prompt": prompted, "later": largest}
 
 
 def _evaluated(llama: Any, tokens: Sequence[int], fresh: bool = True) -> Rows:

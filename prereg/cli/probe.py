@@ -161,9 +161,10 @@ def probe(
 
 
 def _exact(asked: Asked, as_json: bool) -> dict[str, object]:
-    from prereg.analyse.exact import decide_exactly
-    from prereg.cli.probe_show import as_value, events_of, failing, show
+    from prereg.analyse.exact import decide_exactly, departing_paths, law_of
+    from prereg.cli.probe_show import as_value, show
     from prereg.collect.choices import walk_arms
+    from prereg.draft.family import events_of
     from prereg.draft.rules import documented_rules
 
     if asked.is_measured:
@@ -176,14 +177,14 @@ def _exact(asked: Asked, as_json: bool) -> dict[str, object]:
         walk,
         str(walk.configuration["build"]),
         advance=meter.advance,
-        failing=lambda off, on: failing(off, on, noise),
+        failing=lambda off, on: departing_paths(off, on, noise),
     )
     meter.end()
     features = walk.configuration["features"]
     result = decide_exactly(
         walked.off,
         walked.on,
-        events=events_of(walked.off, walked.on, asked.window),
+        events=events_of(law_of(walked.off), law_of(walked.on), asked.window),
         predicates=documented_rules(features, asked.horizon, walked.prompt, walk.model, walked.ends),
         tolerance=asked.tolerance,
     )
@@ -200,7 +201,8 @@ def _measured(asked: Asked) -> Asked:
     found = tolerant(asked, measured)
     if measured is not None:
         say(
-            f"Rows after a prefix differ by up to {measured:.2g} (total variation) by how it is evaluated: "
+            f"By how a prefix is evaluated, rows differ by up to {measured['prompt']:.2g} (total variation) "
+            f"after the prompt and {measured['later']:.2g} after more tokens: "
             f"the tolerance is {found.tolerance:.2g}."
         )
     return found

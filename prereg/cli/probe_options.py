@@ -79,7 +79,7 @@ class Asked:
     """The tiny model's; a checkpoint's is too large to list."""
     is_measured: bool = False
     """Whether the tolerance shall allow for what the engine's repeatability is measured to be."""
-    repeatability: float | None = None
+    repeatability: Mapping[str, float] | None = None
     """That, once it is known."""
 
     @property
@@ -174,13 +174,14 @@ def read(given: Given) -> Asked:
     )
 
 
-def tolerant(asked: Asked, repeatability: float | None) -> Asked:
+def tolerant(asked: Asked, repeatability: Mapping[str, float] | None) -> Asked:
     """With tolerances that allow for an engine whose rows depend on how it comes to evaluate a prefix.
 
-    `repeatability` is the largest total variation of two such rows; a law is off by at most one of them for
-    each of its tokens. None if the engine does not tell.
+    `repeatability` has the largest total variation of two such rows after the prompt, and of two after more
+    tokens: a law is off by at most one of them for each of its tokens. None if the engine does not tell.
     """
-    allowed = MARGIN * asked.window * (repeatability or 0.0)
+    rows = repeatability or {"prompt": 0.0, "later": 0.0}
+    allowed = MARGIN * (rows["prompt"] + (asked.window - 1) * rows["later"])
     checks = asked.walk.checks
     oracle = max(checks.oracle_tolerance, allowed)
     return replace(

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from harness.adapters.checkpoint import digest as engine_side
+from prereg.analyse.laws import law_of
 from prereg.analyse.probe_draws import decide_draws, unit
 from prereg.analyse.tally import Tally
 from prereg.cli import probe_options
 from prereg.cli.probe_options import Given, tolerant
-from prereg.cli.probe_show import Pieces, events_of
+from prereg.cli.probe_show import Pieces
 from prereg.cli.probe_study import check_draft, log
 from prereg.codec.canonical import loads_machine
 from prereg.collect import choices
@@ -25,7 +26,7 @@ from prereg.collect.probe_draws import Draws
 from prereg.collect.probe_model import checkpoint, digest
 from prereg.collect.runtime import Build, parse_build
 from prereg.collect.worker import WorkerRefused
-from prereg.draft.family import family
+from prereg.draft.family import events_of, family
 from prereg.draft.rules import CONFORMANCE, conformance_protocol, documented_rules, tiny
 from prereg.draft.scaffold import Blanks, draft_study
 from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
@@ -103,7 +104,9 @@ def test_what_was_measured_of_an_engine_widens_the_tolerance(tmp_path: Path) -> 
     asked = probe_options.read(given(**change))
     assert asked.is_measured and not probe_options.read(given(build="toyllamacpp")).is_measured
     assert not probe_options.read(given(**change, tolerance=0.5)).is_measured
-    for measured, tolerance in ((None, 1e-4), (0.0, 1e-4), (1e-6, 1e-4), (1e-3, 1.2e-2)):
+    rows = ((0.0, 0.0, 1e-4), (1e-6, 1e-6, 1e-4), (1e-3, 0.0, 4e-3), (0.0, 1e-3, 8e-3))
+    cases = [({"prompt": p, "later": later}, tolerance) for p, later, tolerance in rows]
+    for measured, tolerance in [(None, 1e-4), *cases]:
         found = tolerant(asked, measured)
         assert found.repeatability == measured
         assert found.tolerance == pytest.approx(tolerance)
@@ -330,6 +333,13 @@ def test_the_minimum_of_llama_cpp_python_is_a_rule_too() -> None:
     assert [(rule.id, rule.source) for rule in rules[1:]] == [("no-early-end", "min_tokens")]
 
 
+def test_events_of_a_small_law_are_those_over_the_off_arms_outcomes() -> None:
+    law = {mass.outcome: mass.p for mass in LAW}
+    foreign = Decoded(tokens=(1, 1, 1), finish=None)
+    assert events_of(law, {foreign: 1.0}, 1) == family(LAW, horizon=1).events
+    assert events_of({}, {}, 1) == ()
+
+
 def test_a_large_vocabulary_has_few_events_and_those_that_matter() -> None:
     def tree(heavy: int) -> Tree:
         p = dict.fromkeys(range(5000), 1e-05) | {heavy: 0.9}
@@ -341,7 +351,7 @@ def test_a_large_vocabulary_has_few_events_and_those_that_matter() -> None:
         ]
         return Tree(leaves=tuple(leaves), runs=1, unexplored=0.0, admission={}, seconds=0.0)
 
-    events = events_of(tree(3000), tree(4000), 1)
+    events = events_of(law_of(tree(3000)), law_of(tree(4000)), 1)
     assert len(events) < 1000
     assert Membership(events).of(Decoded(tokens=(4000,), finish=None)) != Membership(events).of(
         Decoded(tokens=(17,), finish=None)
