@@ -23,7 +23,7 @@ from prereg.model.law import Decoded, Family, Mass
 from prereg.model.plan import plan
 from prereg.model.study import ExactPlan, Protocol, Study
 from prereg.stats.premise import premise_power
-from prereg.stats.trees import CHECK_RUNS, expected_runs
+from prereg.stats.trees import CHECK_RUNS, expected_runs, hidden_mass, needed_runs
 from prereg.store.layout import StudyPaths
 
 RATES = {"plain": {"reference": 10.0, "test": 50.0}}
@@ -119,6 +119,50 @@ def test_a_walk_that_nothing_bounds_is_said(tmp_path: Path) -> None:
     assert report.ok
     assert any("how large its tree is nobody knows" in text for text in said(report, "warning"))
     assert report.core_seconds is None
+
+
+def test_needed_runs_and_hidden_mass() -> None:
+    reference = tuple(
+        Mass(outcome=Decoded(tokens=t, finish=None), p=p)
+        for t, p in (((0, 0), 0.5), ((0, 1), 0.2), ((1, 0), 0.2), ((2, 0), 0.06), ((3, 0), 0.04))
+    )
+    assert needed_runs(exact_plan(), reference) == 4
+    assert needed_runs(exact_plan(close_last=False), reference) == 5
+    assert needed_runs(exact_plan(mass=0.05), reference) == 3
+    assert needed_runs(exact_plan(mass=0.35), reference) == 1
+    assert hidden_mass(exact_plan(), reference) == 0
+    assert hidden_mass(exact_plan(close_floor=0.06), reference) == 0.04
+    assert hidden_mass(exact_plan(close_floor=0.07), reference) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("runs", "expected"), [(1, 2), (2, 0), (None, 0)])
+def test_runs_below_the_size_of_the_tree_are_said(tmp_path: Path, runs: int | None, expected: int) -> None:
+    report = checked(tmp_path, lambda p: p["exact"].update(runs=runs))
+    assert report.ok
+    assert (
+        sum(" runs are too few for a tree of about 2" in text for text in said(report, "warning")) == expected
+    )
+
+
+# The lightest outcome of the reference weighs 1/8, and a floor leaves what is lighter than itself.
+@pytest.mark.parametrize(("floor", "expected"), [(0.125, 0), (0.126, 2), (0, 0)])
+def test_a_floor_that_hides_more_than_the_tolerance_is_said(
+    tmp_path: Path, floor: float, expected: int
+) -> None:
+    report = checked(tmp_path, lambda p: p["exact"].update(close_floor=floor))
+    assert report.ok
+    found = [t for t in said(report, "warning") if "weigh 0.25 of the reference law, above" in t]
+    assert [t.split(": ")[0] for t in found] == ["protocol.json#/exact/close_floor"] * expected
+
+
+def test_an_off_arm_that_nothing_calibrates_is_said(tmp_path: Path) -> None:
+    def without(files: dict[str, Any]) -> None:
+        families = files["events.json"]["configurations"]
+        families["other"] = {**families["other"], "reference": None}
+
+    found = [t for t in said(checked(tmp_path, files=without), "warning") if "uncalibrated" in t]
+    assert [t.split(": ")[0] for t in found] == ["events.json#/configurations/other/reference"]
+    assert not any("uncalibrated" in t for t in said(checked(tmp_path / "with"), "warning"))
 
 
 def test_a_walk_longer_than_its_ceiling_is_said(tmp_path: Path) -> None:
