@@ -6,6 +6,7 @@ an arm a worker, since where it stops depends on what it has seen.
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import threading
@@ -45,7 +46,7 @@ ABOUT: Mapping[str, str] = {
 """What an adapter's refusal begins with, and the option that it is about."""
 
 SPELLED = 200
-"""Outcomes of each arm whose tokens are spelled, the heaviest."""
+"""Leaves of each arm whose tokens are spelled, the heaviest."""
 
 ARMS: tuple[dict[str, Any], ...] = (
     {"id": "off", "role": "reference", "speculation": False},
@@ -270,7 +271,7 @@ def _spelled(
     """Everything, with what the tokens to be shown read as, if the engine's adapter tells."""
     tokens = set(prompt)
     for tree in (off, on):
-        for leaf in sorted(tree.leaves, key=lambda leaf: -leaf.p[0] if leaf.p else 0.0)[:SPELLED]:
+        for leaf in sorted(tree.leaves, key=lambda leaf: -math.prod(leaf.p))[:SPELLED]:
             if isinstance(leaf.outcome, Decoded):
                 tokens.update(leaf.outcome.tokens)
     for name in ("tokens", "prefix", "saw", "should_have_seen"):

@@ -15,7 +15,7 @@ from choices_fixture import distance, sequential
 
 from harness.oracle.naive import canonical
 from prereg.codec.convert import to_json
-from prereg.collect import split
+from prereg.collect import choices, split
 from prereg.collect.lanes import Lanes, Opening
 from prereg.collect.network import isolation
 from prereg.collect.split import Plan, walk_split
@@ -23,7 +23,8 @@ from prereg.collect.split_checks import Checks, spaced
 from prereg.collect.split_journal import Journal
 from prereg.collect.worker import Launch, WorkerRefused
 from prereg.errors import UsageError, WrongState
-from prereg.model.tree import Tree
+from prereg.model.law import Decoded
+from prereg.model.tree import Tree, TreeLeaf
 from prereg.store.layout import harness_root
 
 SEED = 7
@@ -184,6 +185,27 @@ def test_the_oracle_is_asked_within_a_window_too(launch: Callable[[str], Launch]
         assert oracle["ok"] != reaches_back, oracle
         assert tree.admission["ok"] != reaches_back
         assert oracle["outcomes"] == len(law(tree)) or reaches_back
+
+
+def test_the_tokens_of_the_heaviest_leaves_are_spelled(
+    launch: Callable[[str], Launch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "SPELLED", 1)
+    # The first choice of the lighter path is the likelier one.
+    tree = Tree(
+        leaves=tuple(
+            TreeLeaf(choices=path, p=p, outcome=Decoded(tokens=path, finish=None), proposals=0, accepted=0)
+            for path, p in (((0, 1), (0.75, 0.25)), ((2,), (0.25,)))
+        ),
+        runs=2,
+        unexplored=0.5,
+        admission={},
+        seconds=0.0,
+    )
+    with Lanes(launch, 1) as workers:
+        workers.open(opening("windowed"))
+        found = choices._spelled(workers.workers[0], tree, tree, None, [3])
+    assert found.texts == {2: "<2>", 3: "<3>"} and found.ends == (3,)
 
 
 class Counting(Journal):

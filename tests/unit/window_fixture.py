@@ -83,8 +83,8 @@ class Adapter:
     def vocabulary(self) -> dict[str, Any]:
         return {"size": VOCAB, "ends": [END, *self.other_ends]}
 
-    def spell(self, tokens: Any) -> None:
-        return None
+    def spell(self, tokens: Any) -> list[str]:
+        return [f"<{token}>" for token in tokens]
 
     def kernel(self) -> Kernel:
         return Kernel(decoder=self.decoder)
