@@ -22,10 +22,13 @@ from prereg.model.law import Event, Outcome, Predicate
 from prereg.model.tree import ExactResult, ExactVerdict, Tree
 from prereg.stats.membership import Membership
 
-__all__ = ["TOLERANCE", "decide_exactly", "departing_paths", "law_of", "refusals", "slack_of"]
+__all__ = ["EXPLAINED", "TOLERANCE", "decide_exactly", "departing_paths", "law_of", "refusals", "slack_of"]
 
 TOLERANCE = 1e-5
 """Total variation below this is the arithmetic of float32; the engines' own noise stays under 1e-6."""
+
+EXPLAINED = 10
+"""Failing paths that are handed to the engine side to be explained, at most."""
 
 MUST_CHECK = ("replay", "interference")
 """Admission checks that must have looked at something."""
@@ -81,7 +84,10 @@ def decide_exactly(
 
 
 def departing_paths(off: Tree, on: Tree, tolerance: float = 1e-6) -> list[tuple[int, ...]]:
-    """On-arm paths to outcomes whose mass differs whatever is unexplored, shortest and heaviest first."""
+    """On-arm paths to outcomes whose mass differs whatever is unexplored, to be explained.
+
+    The `EXPLAINED` shortest, and of those the heaviest first.
+    """
     a, b = law_of(off), law_of(on)
     s, t = slack_of(a), slack_of(b)
 
@@ -91,7 +97,7 @@ def departing_paths(off: Tree, on: Tree, tolerance: float = 1e-6) -> list[tuple[
 
     found = [leaf for leaf in on.leaves if departs(leaf.outcome)]
     found.sort(key=lambda leaf: (len(leaf.choices), -math.prod(leaf.p), leaf.choices))
-    return [leaf.choices for leaf in found]
+    return [leaf.choices for leaf in found[:EXPLAINED]]
 
 
 def refusals(tree: Tree) -> list[str]:

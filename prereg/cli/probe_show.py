@@ -9,15 +9,9 @@ from prereg.cli.output import number, say, table
 
 if TYPE_CHECKING:
     from prereg.collect.choices import Walk, Walked
-    from prereg.model.law import Event, Mass, Outcome
-    from prereg.model.tree import ExactResult, Tree
+    from prereg.model.law import Mass, Outcome
+    from prereg.model.tree import ExactResult
     from prereg.model.verdict import Decision
-
-EXPLAINED = 10
-"""Failing paths that are handed to the engine side to be explained, at most."""
-
-NAMED = 100
-"""Outcomes that get events of their own: as many of the heaviest, and of those that differ most."""
 
 SHOWN = 8
 """Outcomes in a table."""
@@ -49,30 +43,6 @@ def pieces_of(walked: Walked, vocabulary: Sequence[str] | None) -> Sequence[str]
     return vocabulary if vocabulary is not None else Pieces(walked.texts or {})
 
 
-def events_of(off: Tree, on: Tree, horizon: int) -> tuple[Event, ...]:
-    """The event family over the outcomes that matter most; a large vocabulary has too many for all."""
-    from prereg.analyse.exact import law_of
-    from prereg.draft.family import family
-    from prereg.model.law import Decoded, Mass
-
-    a, b = law_of(off), law_of(on)
-    named = [outcome for outcome in {**a, **b} if isinstance(outcome, Decoded)]
-    heaviest = sorted(named, key=lambda o: -max(a.get(o, 0.0), b.get(o, 0.0)))[:NAMED]
-    widest = sorted(named, key=lambda o: -abs(a.get(o, 0.0) - b.get(o, 0.0)))[:NAMED]
-    if len(named) <= 10 * NAMED:
-        heaviest = [outcome for outcome in named if outcome in a]
-        widest = []
-    law = [Mass(outcome=o, p=min(a.get(o, 0.0), 1.0)) for o in dict.fromkeys([*heaviest, *widest])]
-    return family(law, horizon=horizon).events if law else ()
-
-
-def failing(off: Tree, on: Tree, tolerance: float) -> list[tuple[int, ...]]:
-    """Paths to be explained."""
-    from prereg.analyse.exact import departing_paths
-
-    return departing_paths(off, on, tolerance)[:EXPLAINED]
-
-
 def law_json(law: Sequence[Mass]) -> list[dict[str, Any]]:
     """A law as JSON."""
     from prereg.codec.convert import to_json
@@ -81,7 +51,7 @@ def law_json(law: Sequence[Mass]) -> list[dict[str, Any]]:
 
 
 def as_value(
-    result: ExactResult, walked: Walked, walk: Walk, repeatability: float | None = None
+    result: ExactResult, walked: Walked, walk: Walk, repeatability: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """The JSON value of an exact probe."""
     off, on = walked.off, walked.on
@@ -97,7 +67,7 @@ def as_value(
         "verdict": result.verdict,
         "reason": result.reason,
         "tolerance": result.tolerance,
-        "repeatability": repeatability,
+        "repeatability": None if repeatability is None else dict(repeatability),
         "tv": result.tv_upper if exact else None,
         "tv_lower": result.tv_lower,
         "tv_upper": result.tv_upper,

@@ -146,16 +146,14 @@ class _Judge:
     def decide(self, off: Tree, on: Tree, case: Case, tried: Try) -> ExactResult:
         from prereg.analyse.exact import decide_exactly, law_of
         from prereg.collect.sweep_walk import model_of, prompt_of
-        from prereg.draft.family import family
+        from prereg.draft.family import events_of
         from prereg.draft.rules import documented_rules
-        from prereg.model.law import Decoded, Mass
 
-        known = [Mass(outcome=o, p=min(p, 1.0)) for o, p in law_of(off).items() if isinstance(o, Decoded)]
         model, prompt = model_of(self._table, tried), prompt_of(self._table, tried)
         return decide_exactly(
             off,
             on,
-            events=family(known, horizon=tried.horizon).events,
+            events=events_of(law_of(off), law_of(on), tried.horizon),
             predicates=documented_rules({**case.beside, **case.features}, tried.horizon, prompt, model),
         )
 

@@ -31,9 +31,6 @@ WALKED = 4
 SILENT = 2
 """Tries that are walked at most where a feature changes nothing: what could be found is a departure."""
 
-EXPLAINED = 10
-"""Failing paths that are handed to the engine side to be explained, at most."""
-
 EQUAL: SweepVerdict = "EQUAL_WITHIN_TOLERANCE"
 
 AGREEING = 2
@@ -64,7 +61,7 @@ class Judge(Protocol):
         ...
 
     def failing(self, off: Tree, on: Tree) -> Sequence[Sequence[int]]:
-        """Paths of the on arm that depart, most telling first."""
+        """Paths of the on arm that depart, as many as are to be explained, most telling first."""
         ...
 
 
@@ -231,7 +228,7 @@ def walked(case: Case, screened: Screened, lane: Lane, judge: Judge, runs: int) 
 
 def _path(lane: Lane, off: Tree, on: Tree, judge: Judge) -> dict[str, Any] | None:
     """The shortest failing path, as far as it can be explained."""
-    paths = judge.failing(off, on)[:EXPLAINED]
+    paths = judge.failing(off, on)
     try:
         found = lane.explain(on, paths) if paths else None
     except WorkerRefused:

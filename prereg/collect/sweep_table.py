@@ -38,7 +38,7 @@ def check_drafter(table: Table, drafter: str) -> None:
     """
     if drafter == ASSISTANT and table.adapter == "llamacpp":
         raise UsageError(
-            "engines of the adapter 'llamacpp' take no drafter 'assistant': prompt-lookup is the only one there",
+            "engines of the adapter 'llamacpp' take no 'assistant': prompt-lookup is the only one there",
             where="--drafter",
             next_step="prereg sweep without --drafter",
         )

@@ -19,6 +19,7 @@ from prereg.model.law import (
     LongerEvent,
     Mass,
     OtherEvent,
+    Outcome,
     OutcomeEvent,
     PrefixEvent,
     SetEvent,
@@ -58,6 +59,26 @@ def family(
 def _label(outcome: Decoded) -> str:
     tokens = "-".join(map(str, outcome.tokens)) or "empty"
     return tokens if outcome.finish is None else f"{tokens}_{outcome.finish}"
+
+
+NAMED = 100
+"""Outcomes that get events of their own in a large law: as many of the heaviest, and of those that differ
+most."""
+
+
+def events_of(off: Mapping[Outcome, float], on: Mapping[Outcome, float], horizon: int) -> tuple[Event, ...]:
+    """The events over two arms' laws, for what is judged outside a study: those over the off arm's outcomes.
+
+    A large vocabulary has too many outcomes for an event each; then only those that matter have one.
+    """
+    named = [outcome for outcome in {**off, **on} if isinstance(outcome, Decoded)]
+    heaviest = sorted(named, key=lambda o: -max(off.get(o, 0.0), on.get(o, 0.0)))[:NAMED]
+    widest = sorted(named, key=lambda o: -abs(off.get(o, 0.0) - on.get(o, 0.0)))[:NAMED]
+    if len(named) <= 10 * NAMED:
+        heaviest = [outcome for outcome in named if outcome in off]
+        widest = []
+    law = [Mass(outcome=o, p=min(off.get(o, 0.0), 1.0)) for o in dict.fromkeys([*heaviest, *widest])]
+    return family(law, horizon=horizon).events if law else ()
 
 
 def build_events(protocol: Protocol, laws: Mapping[str, Sequence[Mass]], harness_sha256: str) -> Events:

@@ -10,12 +10,9 @@ from prereg.errors import PreregError, UsageError
 
 if TYPE_CHECKING:
     from prereg.collect.choices import Walk, Walked
-    from prereg.model.law import Event, Mass
+    from prereg.model.law import Mass
     from prereg.model.tree import ExactResult, ExactVerdict, Tree
     from prereg.testing.case import Case
-
-EXPLAINED = 10
-"""Failing paths that are handed to the engine side to be explained, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +134,9 @@ def _in_words(error: PreregError) -> PreregError:
 
 
 def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
-    from prereg.analyse.exact import decide_exactly
+    from prereg.analyse.exact import decide_exactly, law_of
     from prereg.collect.activity import lacking
+    from prereg.draft.family import events_of
     from prereg.draft.rules import documented_rules
 
     walked = _walk(case, seconds)
@@ -146,7 +144,7 @@ def _find(case: Case, tolerance: float, seconds: float | None) -> Finding:
     result = decide_exactly(
         walked.off,
         walked.on,
-        events=_events(walked.off, configuration["horizon"]),
+        events=events_of(law_of(walked.off), law_of(walked.on), configuration["horizon"]),
         predicates=documented_rules(
             configuration["features"], configuration["horizon"], case.prompt, case.model
         ),
@@ -189,7 +187,7 @@ def _walk(case: Case, seconds: float | None) -> Walked:
         _walk_of(case, seconds),
         case.where,
         advance=lambda arm, leaves: None,
-        failing=lambda off, on: departing_paths(off, on)[:EXPLAINED],
+        failing=departing_paths,
     )
 
 
@@ -197,12 +195,3 @@ def _walk_of(case: Case, seconds: float | None) -> Walk:
     from prereg.collect.choices import Walk
 
     return Walk(configuration=case.configuration, model=case.model, prompt=case.prompt, seconds=seconds)
-
-
-def _events(off: Tree, horizon: int) -> tuple[Event, ...]:
-    from prereg.analyse.exact import law_of
-    from prereg.draft.family import family
-    from prereg.model.law import Decoded, Mass
-
-    law = [Mass(outcome=o, p=min(p, 1.0)) for o, p in law_of(off).items() if isinstance(o, Decoded)]
-    return family(law, horizon=horizon).events if law else ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prereg.analyse.exact import TOLERANCE, decide_exactly, departing_paths, law_of, refusals
+from prereg.analyse.exact import EXPLAINED, TOLERANCE, decide_exactly, departing_paths, law_of, refusals
 from prereg.model.law import Decoded, LengthEvent, MaxTokens, Predicate
 from prereg.model.tree import Tree, TreeLeaf
 from prereg.report.words import gap_words
@@ -96,6 +96,12 @@ def test_witness_mass_and_the_largest_event() -> None:
     assert (found.event, found.event_gap) == ("length-1", pytest.approx(-0.5))
     assert found.tv_lower == found.tv_upper == pytest.approx(0.5)
     assert departing_paths(OFF, on) == [(1,), (2,)]
+
+
+def test_as_many_failing_paths_as_are_to_be_explained_the_heaviest_first() -> None:
+    weights = [n / 300 for n in range(1, 25)]
+    on = tree(*(leaf((n,), p, tokens=(5, n)) for n, p in enumerate(weights)))
+    assert departing_paths(OFF, on) == [(n,) for n in range(23, 23 - EXPLAINED, -1)]
 
 
 def test_the_gap_of_an_event_allows_for_what_is_unexplored() -> None:
