@@ -77,7 +77,8 @@ def rests_on(row: Row) -> list[str]:
     if row.tried is None:
         return []
     tried = row.tried
-    active = ", ".join(f"{name} {tv:.3g}" for name, tv in row.activity.items()) or "no feature"
+    told = {name: f"{tv:.3g}" for name, tv in row.activity.items()}
+    active = ", ".join(f"{name} {told.get(name, 'not known')}" for name in row.features) or "no feature"
     found = [
         f"model seed {tried.seed}, initializer range {tried.initializer_range:g}, "
         f"prompt {tried.prompt}, horizon {tried.horizon}",

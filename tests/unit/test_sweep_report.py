@@ -102,6 +102,11 @@ def test_a_failure_carries_what_it_rests_on_and_the_path() -> None:
         assert words in failure.text
 
 
+def test_a_feature_of_unknown_activity_is_not_called_none() -> None:
+    text = suite([replace(DEPARTS, activity={})]).findtext("testcase/failure")
+    assert text is not None and "top_k not known" in text and "no feature" not in text
+
+
 def test_a_path_without_an_oracle_shows_both_outcomes() -> None:
     path = {"what": "unknown", "choices": [], "outcome": {"tokens": [2, 3]}, "plain": {"tokens": [2]}}
     text = suite([replace(DEPARTS, failing_path=path)]).findtext("testcase/failure")
