@@ -291,13 +291,3 @@ class Explorer:
         self.differences.append(
             Difference(choices=prefix, what=f"choice {at} has other probabilities than before", size=size)
         )
-
-
-def splits(program: Program, expand: bool = False) -> list[Subtree]:
-    """The whole tree as disjoint subtrees, one for each first choice: a way to share it among processes."""
-    chooser = Chooser(expand=expand)
-    program.run(chooser)
-    if not chooser.points:
-        return [Subtree(choices=())]
-    row = chooser.points[0].row
-    return [Subtree(choices=(index,), weight=float(row[index])) for index in np.flatnonzero(row).tolist()]

@@ -215,27 +215,3 @@ def weigh(points: Sequence[Point], base: float = 1.0) -> float:
     for point in points:
         weight *= float(point.row[point.taken])
     return weight
-
-
-def subtrees(done: Sequence[Leaf], tolerance: float = 1e-12) -> list[Subtree]:
-    """What is left of a tree when the leaves `done` are known: disjoint subtrees, for `Explorer.roots`.
-
-    A node's children sum to 1, so a node whose known children sum to less has unknown ones. Mass below
-    `tolerance` of a node is taken for rounding.
-    """
-    if not done:
-        return [Subtree(choices=())]
-    children: dict[Choices, dict[int, float]] = {}
-    for leaf in done:
-        for at, (index, p) in enumerate(zip(leaf.choices, leaf.p, strict=True)):
-            children.setdefault(leaf.choices[:at], {})[index] = p
-    masses: dict[Choices, float] = {(): 1.0}
-    left = []
-    for node in sorted(children, key=len):
-        known = children[node]
-        for index, p in known.items():
-            masses[(*node, index)] = masses[node] * p
-        rest = 1.0 - math.fsum(known.values())
-        if rest > tolerance:
-            left.append(Subtree(choices=node, exclude=frozenset(known), weight=masses[node] * rest))
-    return left

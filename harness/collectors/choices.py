@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from harness.adapters.base import Adapter, Arm, offered
-from harness.choices import admission, explain
-from harness.choices.explore import BEST_FIRST, FULL, Budget, Explorer
-from harness.choices.law import failing, law, total_variation
+from harness.choices import admission
+from harness.choices.explore import FULL, Budget, Explorer
+from harness.choices.law import law
 from harness.choices.tree import Leaf, Program, Subtree
 from harness.choices.window import windowed
 from harness.oracle import enumerate
@@ -23,14 +23,6 @@ MAX_ORACLE = 50_000
 ORACLE_ROWS = 100
 """Where something is unexplored: prefixes that the oracle may look at, for each leaf of a sample, which is
 small where a run is dear. A tree that is whole is known to be small."""
-
-
-class Arms(Protocol):
-    """An adapter whose arms can be walked."""
-
-    def program(self, arm: Arm) -> Program:
-        """One arm with its random choices to be made by a chooser."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,56 +236,3 @@ def _oracle(
             return None
         raise
     return admission.against(leaves, reference, request.oracle_tolerance)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Both arms of a configuration."""
-
-    off: list[Leaf]
-    on: list[Leaf]
-    done: Mapping[str, Done]
-    """By arm, `off` and `on`."""
-
-    tv_lower: float
-    tv_upper: float
-    explanation: dict[str, Any] | None
-    """The shortest failing path (`harness.choices.explain`), if there is one."""
-
-
-def probe_pair(
-    adapter: Adapter,
-    mode: str = FULL,
-    budget: Budget | None = None,
-    close_last: bool = True,
-) -> Pair:
-    """Walk both arms of the open configuration in this process."""
-    found: dict[str, list[Leaf]] = {}
-    done: dict[str, Done] = {}
-    for name, speculation in (("off", False), ("on", True)):
-        arm = Arm(id=name, role="test" if speculation else "reference", speculation=speculation)
-        leaves = found[name] = []
-        request = Request(arm=arm, mode=mode, budget=budget or Budget(), close_last=close_last)
-        for item in collect(adapter, request):
-            if isinstance(item, Leaf):
-                leaves.append(item)
-            elif isinstance(item, Restart):
-                leaves.clear()
-            else:
-                done[name] = item
-    off = law(found["off"])
-    interval = total_variation(off, law(found["on"]))
-    expanded = bool(done["on"].admission["refill"]["expanded"])
-    return Pair(
-        off=found["off"],
-        on=found["on"],
-        done=done,
-        tv_lower=interval.lower,
-        tv_upper=interval.upper,
-        explanation=explain.shortest(
-            adapter, arm, [leaf.choices for leaf in failing(off, found["on"])], expanded
-        ),
-    )
-
-
-__all__ = ["BEST_FIRST", "FULL", "Budget", "Done", "Pair", "Request", "Restart", "collect", "probe_pair"]

@@ -125,6 +125,24 @@ def test_the_event_is_the_one_whose_gap_is_sure() -> None:
     assert gap_words(whole) == "length-1, on minus off +0"
 
 
+def test_what_slack_could_explain_is_no_failing_path() -> None:
+    on = tree(leaf((0,), 0.5), leaf((1,), 0.5))
+    assert departing_paths(tree(leaf((0,), 0.5), unexplored=0.5), on) == []
+    assert departing_paths(tree(leaf((0,), 0.75), unexplored=0.25), on) == [(0,), (1,)]
+
+
+def test_failing_paths_begin_with_the_shortest_and_of_those_the_heaviest() -> None:
+    off = tree(leaf((0,), 0.5), leaf((1,), 0.25), leaf((2,), 0.25))
+    on = tree(
+        leaf((0,), 0.5),
+        leaf((1, 0, 0), 0.125, tokens=(1,)),
+        leaf((1, 1), 0.1875, tokens=(1,)),
+        leaf((2, 1), 0.125, tokens=(3,)),
+        leaf((3,), 0.0625, tokens=(2,)),
+    )
+    assert departing_paths(off, on) == [(3,), (1, 1), (2, 1), (1, 0, 0)]
+
+
 def test_a_dropped_leaf_is_refused() -> None:
     found = decide_exactly(OFF, tree(leaf((0,), 0.5)), events=(), predicates=())
     assert found.verdict == "VOID"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from choices_fixture import (
@@ -23,16 +25,58 @@ from choices_fixture import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.adapters.base import Arm
 from harness.choices.explore import Explorer
 from harness.choices.law import law
-from harness.choices.tree import Chooser, Run
-from harness.collectors.choices import Pair, probe_pair
+from harness.choices.tree import Chooser, Leaf, Run
+from harness.collectors.choices import Done, Request, Restart, collect
+from harness.collectors.choices_wire import leaf_json
+from prereg.analyse.laws import arm_law, tv_interval
+from prereg.collect.leaf import leaf_of
+from prereg.model.tree import Tree
 
 MODES = ("lookup", "model")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Both arms, walked in this process."""
+
+    off: list[Leaf]
+    on: list[Leaf]
+    done: Mapping[str, Done]
+    tv_lower: float
+    tv_upper: float
+
+
+def pair_of(adapter: Any) -> Pair:
+    found: dict[str, list[Leaf]] = {"off": [], "on": []}
+    done: dict[str, Done] = {}
+    for name, leaves in found.items():
+        arm = Arm(id=name, role="test" if name == "on" else "reference", speculation=name == "on")
+        for item in collect(adapter, Request(arm=arm)):
+            if isinstance(item, Leaf):
+                leaves.append(item)
+            elif isinstance(item, Restart):
+                leaves.clear()
+            else:
+                done[name] = item
+    off, on = (
+        Tree(
+            leaves=tuple(leaf_of(leaf_json(leaf)) for leaf in found[name]),
+            runs=done[name].runs,
+            unexplored=done[name].unexplored,
+            admission={},
+            seconds=0.0,
+        )
+        for name in ("off", "on")
+    )
+    lower, upper = tv_interval(arm_law(off), arm_law(on))
+    return Pair(off=found["off"], on=found["on"], done=done, tv_lower=lower, tv_upper=upper)
+
+
 def pair(seed: int, mode: str, **change: object) -> Pair:
-    return probe_pair(bench(seed, mode, **change))
+    return pair_of(bench(seed, mode, **change))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -91,7 +135,7 @@ def test_a_fault_that_lies_past_the_mismatch_is_found() -> None:
 
 
 def test_randomness_past_the_chooser_is_not_admitted() -> None:
-    found = probe_pair(bench(1, "lookup", random_state_changed=1))
+    found = pair_of(bench(1, "lookup", random_state_changed=1))
     assert not found.done["on"].admission["ok"]
     assert found.done["on"].admission["randomness"] == {"unaccounted": 1, "ok": False}
 
@@ -116,7 +160,7 @@ def test_a_told_leaf_that_goes_otherwise_is_run_instead() -> None:
 
     for lies in (True, False):
         Teller.lies = lies
-        found = probe_pair(Bench(off=Teller(seed=5), on=Engine(seed=5, mode="lookup")))  # type: ignore[arg-type]
+        found = pair_of(Bench(off=Teller(seed=5), on=Engine(seed=5, mode="lookup")))
         checks = found.done["off"].admission
         assert checks["ok"], checks
         assert checks["restarts"] == (["closed"] if lies else []) and checks["closed"]["reopened"] == lies

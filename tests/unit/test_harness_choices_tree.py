@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.choices.explore import BEST_FIRST, FULL, MODES, Budget, Explorer, splits
-from harness.choices.tree import Choices, Chooser, Diverged, Leaf, Run, Subtree, normalised, subtrees
+from harness.choices.explore import BEST_FIRST, FULL, MODES, Budget, Explorer
+from harness.choices.tree import Choices, Chooser, Diverged, Leaf, Run, Subtree, normalised
 
 COUNTERS = {"proposals": 0, "verifications": 0, "accepted": 0}
 
@@ -101,18 +101,6 @@ def test_a_budget_leaves_the_rest_as_slack_to_go_on_from(
     assert abs(math.fsum(subtree.weight for subtree in first.frontier()) - first.unexplored()) < 1e-15
     rest = Explorer(program=Tree(seed=seed), roots=first.frontier())
     assert masses([*done, *rest.leaves()]) == pytest.approx(every(seed), abs=1e-12)
-    # The leaves alone are enough too.
-    again = Explorer(program=Tree(seed=seed), roots=subtrees(done))
-    assert masses([*done, *again.leaves()]) == pytest.approx(every(seed), abs=1e-12)
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=SEEDS)
-def test_first_choices_split_the_tree(seed: int) -> None:
-    parts = splits(Tree(seed=seed))
-    assert abs(math.fsum(part.weight for part in parts) - 1.0) < 1e-12
-    leaves = [leaf for part in parts for leaf in Explorer(program=Tree(seed=seed), roots=[part]).leaves()]
-    assert masses(leaves) == pytest.approx(every(seed), abs=1e-15)
 
 
 def test_best_first_takes_the_heaviest_paths() -> None:
