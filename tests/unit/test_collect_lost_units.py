@@ -144,9 +144,9 @@ def test_a_unit_that_takes_too_long_is_invalid(desk: Desk) -> None:
     configurations = [configuration("one", BAD), configuration("two")]
     make_study(
         desk,
-        script="import sys, time\nif len(sys.argv) > 4: time.sleep(0.5)\n" + SIMULATE,
+        script="import sys, time\nif len(sys.argv) > 4: time.sleep(2.5)\n" + SIMULATE,
         configurations=configurations,
-        ceilings={"study_seconds": 600, "unit_seconds": 2, "request_seconds": 20, "on_ceiling": "INVALID"},
+        ceilings={"study_seconds": 600, "unit_seconds": 8, "request_seconds": 20, "on_ceiling": "INVALID"},
     )
     result = desk.collect()
     assert result.complete
