@@ -134,19 +134,27 @@ class LocalExecutor:
 
 
 class _Waiting:
-    """The jobs not yet taken, in order; a worker first gets one of the configuration that it has open."""
+    """The jobs not yet taken, in order.
+
+    A worker first gets one of the configuration that it has open, then one of the build that it runs: to
+    start an engine takes longer than many a tree.
+    """
 
     def __init__(self, jobs: Sequence[Job], wanted: Callable[[Job], bool]) -> None:
         self._wanted = wanted
         self._lock = threading.Lock()
         self._queues: dict[int, deque[Job]] = {}
+        self._builds: dict[int, str] = {}
         for job in jobs:
             self._queues.setdefault(id(job.opening), deque()).append(job)
+            self._builds[id(job.opening)] = job.opening.build
 
     def take(self, opened: Opening | None) -> Job | None:
         """The next wanted job, or None when there is none left."""
+        build = None if opened is None else opened.build
         with self._lock:
-            for key in [id(opened), *self._queues]:
+            others = sorted(self._queues, key=lambda key: self._builds[key] != build)
+            for key in [id(opened), *others]:
                 jobs = self._queues.get(key)
                 while jobs:
                     job = jobs.popleft()
