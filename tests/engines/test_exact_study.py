@@ -1,4 +1,4 @@
-"""The exact stage on Transformers 5.17.0: a study from its draft to its audit."""
+"""The exact stage on Transformers 5.17.0 and llama-cpp-python 0.3.35: a study from its draft to its audit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prereg.collect.oracle import reference_laws
 from prereg.collect.progress import Silent
 from prereg.collect.rehearse import rehearse
 from prereg.collect.runner import collect_study, journals_of
-from prereg.collect.runtime import load_build
+from prereg.collect.runtime import built, load_build
 from prereg.draft.family import build_events, events_json
 from prereg.draft.lint import check_study
 from prereg.draft.scaffold import Blanks, draft_study, plan_seeds
@@ -36,11 +36,12 @@ from prereg.seal.trust import add_signer
 from prereg.seal.verify import verify_study
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths, distribution_root
+from tests.engines import lcp_environment as lcp
 
 pytestmark = pytest.mark.engines
 
 AUTHOR, REVIEWER = "ada@example.org", "rex@example.org"
-BUILD = "hf-5.17.0"
+BUILD, LCP_BUILD = "hf-5.17.0", "lcp-0.3.35"
 
 
 class Told(Silent):
@@ -67,12 +68,16 @@ class Desk:
     reviewer: SigningKey
     protocol: Protocol
 
+    @property
+    def builds(self) -> list[str]:
+        return sorted({c.build for c in self.protocol.configurations})
+
     def check(self) -> Any:
-        rates = {BUILD: load_build(BUILD).requests_per_second}
+        rates = {build: load_build(build).requests_per_second for build in self.builds}
         return check_study(self.paths, rates=rates, harness_sha256=harness_digest())
 
     def seal(self) -> None:
-        seal_study(self.paths, key=self.key, principal=AUTHOR, environments=fingerprints([BUILD]))
+        seal_study(self.paths, key=self.key, principal=AUTHOR, environments=fingerprints(self.builds))
 
     def collect(self, workers: int = 2) -> Any:
         told = Told()
@@ -126,12 +131,16 @@ def only_walked(*names: str) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def predict(paths: StudyPaths, name: str, verdict: str) -> None:
-    claim = {"kind": "verdict", "configuration": name, "in": [verdict], "channel": "exact"}
+def predict(paths: StudyPaths, name: str, verdict: str, **more: str) -> None:
+    """Predict the verdict on a configuration, and those on more of them."""
+    claims = [
+        {"kind": "verdict", "configuration": each, "in": [said], "channel": "exact"}
+        for each, said in ({name: verdict} | more).items()
+    ]
     value = {
         "schema": "prereg/predictions/v1",
         "study": "tiny",
-        "predictions": [{"id": "p", "statement": "S.", "claim": claim}],
+        "predictions": [{"id": f"p{i}", "statement": "S.", "claim": c} for i, c in enumerate(claims)],
     }
     (paths.root / "predictions.json").write_text(json.dumps(value))
 
@@ -287,3 +296,49 @@ def test_an_assistant_and_a_bounded_walk(tmp_path: Path) -> None:
     assert decisions.exact is not None
     (found,) = decisions.exact.configurations
     assert (found.verdict, found.reasons) == ("INCONCLUSIVE", ("interval",))
+
+
+def test_llama_cpp_python_from_draft_to_audit(tmp_path: Path) -> None:
+    if built(load_build(LCP_BUILD)) is None:
+        pytest.skip(f"the build {LCP_BUILD} is not made: prereg build {LCP_BUILD}")
+
+    def change(value: dict[str, Any]) -> None:
+        only_walked("plain", "min-tokens")(value)
+        (plain,) = value["configurations"]
+        plain |= {
+            "build": LCP_BUILD,
+            "adapter": "llamacpp",
+            "horizon": lcp.HORIZON,
+            "drafter": lcp.DRAFTER,
+            "predicates": ["no-early-end"],
+        }
+        value["configurations"].append({**plain, "id": "min-tokens", "features": {"min_tokens": 3}})
+        plain["predicates"] = []
+        value["models"], value["prompts"] = {"tiny": lcp.MODEL}, {plain["prompt"]: lcp.PROMPT}
+
+    study = desk(tmp_path, change)
+    rule = {"kind": "no-early-end", "n": 3, "end": [lcp.EOS]}
+    early = {"id": "no-early-end", "statement": "S.", "source": "min_tokens", "rule": rule}
+    predicates = {"schema": "prereg/predicates/v1", "study": "tiny", "predicates": [early]}
+    (study.paths.root / "predicates.json").write_text(json.dumps(predicates))
+    expected = {"plain": "EQUAL_WITHIN_TOLERANCE", "min-tokens": "DEPARTS"}
+    predict(study.paths, "plain", expected["plain"], **{"min-tokens": expected["min-tokens"]})
+    report = study.check()
+    assert report.ok, report.findings
+    study.seal()
+    study.collect()
+    for unit, tree in study.trees().items():
+        assert tree.meta.unexplored == 0, unit
+        assert (sum(leaf.proposals for leaf in tree.leaves) > 0) == unit.endswith(".on")
+    decisions = analyse_study(study.paths, key=study.key, principal=AUTHOR)
+    assert decisions.exact is not None
+    found = {c.id: c for c in decisions.exact.configurations}
+    assert {name: c.verdict for name, c in found.items()} == expected
+    for one in found.values():
+        assert one.oracle is not None and one.oracle.largest < 1e-6
+    assert found["min-tokens"].reasons == ("total-variation", "witness")
+    assert found["min-tokens"].tv_lower == pytest.approx(0.1102, abs=0.001)
+    assert found["min-tokens"].witness_mass == pytest.approx(0.1102, abs=0.001)
+    assert [p.status for p in decisions.predictions] == ["HELD"] * 2
+    audit = audit_study(study.paths, key=study.reviewer, principal=REVIEWER)
+    assert audit.result == "AGREES", audit.text
