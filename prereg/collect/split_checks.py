@@ -85,7 +85,10 @@ def checked(
     """What running samples of the leaves again shows; `oracle` too, where there is one."""
     filled = [leaf for leaf in leaves if leaf["filled"] and not leaf["closed"]]
     closed = [leaf for leaf in leaves if leaf["closed"]]
-    again = [*doubtful(leaves, checks.sample, ends_of(worker)), *spaced(closed, checks.sample)]
+    again = [
+        *doubtful(leaves, checks.sample, ends_of(worker) if closed else []),
+        *spaced(closed, checks.sample),
+    ]
     seeds = None if checks.seeds is None else list(checks.seeds[str(arm["id"])])
     found: dict[str, Any] = worker.call(
         "admit",
