@@ -70,7 +70,7 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
 
 def _check_own_files(features: dict[str, Any], sealed: dict[str, str], at: str, found: Found) -> None:
     """A file that a processor or a stopping rule comes from is one of the manifest's, with its digest."""
-    for part in ("processors", "stopping"):
+    for part in ("processors", "stopping", "stopping_criteria"):
         entries = features.get(part)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
             if not isinstance(entry, dict) or "file" not in entry:

@@ -65,12 +65,13 @@ class Journal:
                         next_step="name another file, or remove this one",
                     )
                 key, part = value.get("key"), value.get("part")
-                whole = isinstance(key, str) and isinstance(part, dict) and bool(part)
-                if not line.endswith(b"\n") or not value or (number and not whole):
+                if not line.endswith(b"\n") or not value:
                     break
-                sound += len(line)
                 if number:
-                    self._parts[str(key)] = part
+                    if not isinstance(key, str) or not isinstance(part, dict) or not part:
+                        break
+                    self._parts[key] = part
+                sound += len(line)
         return sound
 
     @property

@@ -13,6 +13,8 @@ from prereg.errors import VerificationFailed
 from prereg.model.seal import Entry, EntryType
 from prereg.model.verdict import Decisions
 from prereg.report.page import ReportInput, render
+from prereg.report.searches import NAME as SEARCHES
+from prereg.report.searches import searches_of
 from prereg.seal.verify import verify_study
 from prereg.store.files import read_in, write_whole
 from prereg.store.layout import StudyPaths
@@ -38,6 +40,7 @@ def read_study(paths: StudyPaths) -> ReportInput:
             head=None,
             decisions=None,
             audit=None,
+            searches=searches_of(_read(paths, SEARCHES)),
         )
     verified = verify_study(paths, records=False)
     decisions: Decisions | None = None
@@ -58,7 +61,12 @@ def read_study(paths: StudyPaths) -> ReportInput:
         head=verified.head,
         decisions=decisions,
         audit=audit,
+        searches=searches_of(verified.files),
     )
+
+
+def _read(paths: StudyPaths, name: str) -> dict[str, bytes]:
+    return {name: read_in(paths.root, name)[0]} if (paths.root / name).exists() else {}
 
 
 def _recorded(

@@ -19,6 +19,7 @@ from prereg.model.study import Study
 from prereg.model.verdict import Decision, Decisions
 from prereg.report import exact_rows, words
 from prereg.report.plots import event_plot, gap_plot, law_plot
+from prereg.report.searches import Search
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 WITNESSES = 12
@@ -40,6 +41,8 @@ class ReportInput:
     decisions: Decisions | None
     audit: Mapping[str, Any] | None
     """The audit report as JSON, already validated."""
+    searches: Sequence[Search] = ()
+    """What was looked at before the seal."""
 
 
 def render(given: ReportInput) -> str:
@@ -174,7 +177,7 @@ def timeline(entries: Sequence[Entry]) -> list[Moment]:
                 last += 1
             run = entries[at : last + 1]
             draws = sum(e.body["draws"] for e in run)
-            detail = f"{_count(len(run))} shards, {_count(draws)} draws, until {_when(run[-1].time)}"
+            detail = f"{_count(len(run))} shards, {_count(draws)} records, until {_when(run[-1].time)}"
             seq = str(first.seq) if last == at else f"{first.seq}–{entries[last].seq}"
             moments.append(Moment(seq, first.time, "shards stored", detail, first.actor))
         else:

@@ -49,7 +49,7 @@ WRONG: dict[str, tuple[Json, str]] = {
 }
 
 
-@pytest.mark.parametrize("part", ["processors", "stopping"])
+@pytest.mark.parametrize("part", ["processors", "stopping", "stopping_criteria"])
 @pytest.mark.parametrize("name", WRONG)
 def test_own_files_that_are_not_the_sealed_ones(tmp_path: Path, keys: Path, name: str, part: str) -> None:
     entry, key = WRONG[name]

@@ -202,7 +202,7 @@ def test_runs_of_shards_are_one_moment(given: ReportInput) -> None:
         "audit",
     ]  # fmt: skip
     assert moments[2].seq == "3–15"
-    assert moments[2].detail.startswith("13 shards, 260,000 draws, until 2026-11-29 09:15:00 UTC")
+    assert moments[2].detail.startswith("13 shards, 260,000 records, until 2026-11-29 09:15:00 UTC")
     assert moments[4].detail == "complete, 13 shards stored, 1 units lost"
 
 
@@ -265,6 +265,21 @@ def test_labels_are_plain_and_short() -> None:
 
 def pages(paths: StudyPaths) -> str:
     return write_report(paths).read_text(encoding="utf-8")
+
+
+def test_the_pilots_that_were_disclosed_are_on_the_page(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    assert "holds no exploratory analysis" in pages(paths)
+    line = (
+        '{"configuration":{"build":"hf-5.17.0","features":{"top_k":3}},"kind":"pilot","time":"T",'
+        '"tv_lower":0.25,"tv_upper":0.5,"verdict":"DEPARTS"}\n'
+    )
+    (paths.root / "searches.jsonl").write_text('{"kind":"search","note":"<b>"}\n' + line)
+    text = pages(paths)
+    assert "holds no exploratory analysis" not in text
+    assert "exploratory, and part of no verdict" in text
+    assert "hf-5.17.0: {&#34;top_k&#34;:3}" in text and "DEPARTS, TV 0.25 to 0.5" in text
+    assert "<b>" not in Reader(text).text.replace('{"kind":"search","note":"<b>"}', "")
 
 
 def test_a_page_in_every_state(tmp_path: Path) -> None:
