@@ -150,6 +150,12 @@ def read(given: Given) -> Asked:
         journal=None if given.resume is None else given.resume.absolute(),
         remember=True,
     )
+    if given.close_floor and not walk.bounded and not given.drawn:
+        raise UsageError(
+            "a walk without a budget walks every path: nothing would stay below the floor",
+            where="--close-floor",
+            next_step="add --budget-mass 0.01",
+        )
     if given.resume is not None and walk.bounded:
         raise UsageError("a walk with a budget is not resumed", where="--resume")
     if given.drawn:

@@ -206,6 +206,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "two budgets of time": ({"budget": ["5s", "5", "6s"]}, "--budget", "two budgets of seconds"),
     "a tolerance": ({"tolerance": 0.0}, "--tolerance", "no tolerance"),
     "a tree too large": ({"horizon": 9}, "--horizon", "too many to walk"),
+    "a floor without a budget": ({"close_floor": 0.01}, "--close-floor", "nothing would stay below"),
     "what is not resumed": ({"budget": ["5"], "resume": Path("x")}, "--resume", "not resumed"),
     "draws with a window": ({"drawn": True, "first": 1}, "--first", "not for draws"),
     "draws with a budget of runs": ({"drawn": True, "budget": ["5"]}, "--budget", "not for draws"),
