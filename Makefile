@@ -45,7 +45,7 @@ test: lint
 	$(BIN)/python -m pytest -m "not engines"
 
 test-engines: $(VENV)/.test
-	$(BIN)/prereg build hf-5.17.0 lcp-0.3.19 lcp-0.3.35
+	$(BIN)/prereg build hf-5.17.0 hf-5.12.0 hf-5.17.0-xgrammar-0.2.8 hf-5.20.2-smollm2 lcp-0.3.19 lcp-0.3.35
 	$(BIN)/python -m pytest -m engines
 
 clean:
