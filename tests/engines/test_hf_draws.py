@@ -221,7 +221,7 @@ def test_an_exception_during_verification_keeps_what_was_counted(session: Sessio
         ({"return_dict_in_generate": True}, "bad-request", "features.return_dict_in_generate"),
         ({"num_beams": 2}, "unsupported", "features.num_beams"),
         ({"max_time": 1.0}, "unsupported", "features.max_time"),
-        ({"watermarking": {"kind": "greenlist"}}, "unsupported", "features.watermarking"),
+        ({"watermarking": {"kind": "other"}}, "unsupported", "features.watermarking"),
         ({"watermarking": {"kind": "synthid", "keys": [1]}}, "bad-request", "features.watermarking"),
         ({"sequence_bias": [[2, 1.5]]}, "bad-request", "features.sequence_bias"),
         ({"cache_implementation": "paper"}, "bad-request", "refuses the features.*cache_implementation"),

@@ -139,6 +139,7 @@ def test_what_is_written_comes_back(values: list[dict[str, Any]]) -> None:
     ]
     encoded = encode_tree(records)
     closed = sum(record.closed for record in records)
+    eligible = sum(record.filled > 0 and not record.closed for record in records)
     meta = ShardMeta(
         study="s",
         seal="a" * 64,
@@ -163,7 +164,7 @@ def test_what_is_written_comes_back(values: list[dict[str, Any]]) -> None:
             admission=TreeAdmission(
                 walk=WalkCheck(differences=0, ok=True),
                 replay=PathCheck(checked=1, differences=0, ok=True),
-                refill=RefillCheck(eligible=0, checked=0, differences=0, expanded=False, ok=True),
+                refill=RefillCheck(eligible=eligible, checked=0, differences=0, expanded=False, ok=True),
                 closed=ClosedCheck(closed=closed, checked=0, differences=0, reopened=False, ok=True),
                 randomness=RandomnessCheck(unaccounted=0, ok=True),
                 interference=PathCheck(checked=4, differences=0, ok=True),
