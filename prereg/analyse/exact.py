@@ -18,7 +18,8 @@ from prereg.analyse.laws import (
     witness_mass,
     witnesses_of,
 )
-from prereg.model.law import Event, Outcome, Predicate
+from prereg.analyse.shape import SUM_TOLERANCE
+from prereg.model.law import Crashed, Event, Outcome, Predicate
 from prereg.model.tree import ExactResult, ExactVerdict, Tree
 from prereg.stats.membership import Membership
 
@@ -142,6 +143,9 @@ def _in_words(
             )
         case "INCONCLUSIVE":
             if reasons[0] == "nothing-proposed":
+                crashes = sorted({m.outcome.crash for m in a.masses() if isinstance(m.outcome, Crashed)})
+                if crashes and a.crash_mass >= 1.0 - SUM_TOLERANCE:
+                    return f"every request crashes, without speculation too ({', '.join(crashes)})"
                 return "the drafter proposed nothing: speculation was not exercised"
             return f"total variation between {lower:.3g} and {upper:.3g}; explore more"
     assert_never(verdict)

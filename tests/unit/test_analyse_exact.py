@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prereg.analyse.exact import EXPLAINED, TOLERANCE, decide_exactly, departing_paths, law_of, refusals
-from prereg.model.law import Decoded, LengthEvent, MaxTokens, Predicate
+from prereg.model.law import Crashed, Decoded, LengthEvent, MaxTokens, Predicate
 from prereg.model.tree import Tree, TreeLeaf
 from prereg.report.words import gap_words
 
@@ -176,3 +176,12 @@ def test_the_interval_holds_whatever_is_unexplored() -> None:
 def test_a_law_sums_over_paths() -> None:
     law = law_of(tree(leaf((0,), 0.5, 0.5), leaf((0,), 0.25), leaf((1,), 0.5)))
     assert law[Decoded(tokens=(0,), finish=None)] == 0.5
+
+
+def test_where_every_request_crashes_the_crash_is_named() -> None:
+    crashing = tree(
+        TreeLeaf(choices=(), p=(), outcome=Crashed(crash="KeyError"), proposals=0, accepted=0),
+    )
+    result = decide_exactly(crashing, crashing, events=EVENTS, predicates=[])
+    assert result.verdict == "INCONCLUSIVE"
+    assert result.reason == "every request crashes, without speculation too (KeyError)"
