@@ -211,7 +211,7 @@ def _write_and_commit(
         _remove_empty_folders(paths)
         return repo.commit(
             # With the trust files, so that whoever clones this can check the signature.
-            sorted({*sealed, *made, paths.allowed_signers, paths.roles}),
+            sorted({*sealed, *made, *trust_rules.trust_files(paths)}),
             f"Seal study {manifest.study}",
             trailers(manifest.study, seal, head),
             principal=principal,

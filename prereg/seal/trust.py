@@ -1,25 +1,29 @@
-"""Who may sign what: OpenSSH's allowed_signers and the roles (docs/formats.md section 4)."""
+"""Who may sign what, and when: allowed_signers, roles and revocations (docs/formats.md sections 4 and 17)."""
 
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import cast, get_args
 
 from prereg.codec.canonical import loads
-from prereg.codec.schema import AuthoredFileInvalid, validate
+from prereg.codec.schema import validate
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Role
 from prereg.seal import sshsig
+from prereg.seal.allowed_signers import AllowedSigner, parse_allowed_signers
+from prereg.seal.revocation import Revocation, parse_revocations, revocation_fault
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
 from prereg.store.repo import Repo
 
 AUTHOR: tuple[Role, ...] = ("author",)
+REVOCATIONS = "revocations.json"
 SEAL = "prereg-seal"
 LEDGER = "prereg-ledger"
 AUDIT = "prereg-audit"
@@ -31,15 +35,6 @@ NAMESPACES: dict[Role, tuple[str, ...]] = {
 """What each role has to sign."""
 
 _PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}")
-_TIME = re.compile(r"[0-9]{8}([0-9]{4}([0-9]{2})?)?Z?")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_SIGNER = re.compile(
-    r'(?P<names>"[^"]*"|[^ \t"]+)[ \t]+((?P<options>([^ \t"]|"[^"]*")+)[ \t]+)??'
-    r"(?P<key>(ssh-|ecdsa-|sk-)[^ \t]*[ \t]+[^ \t]+)([ \t].*)?"
-)
-"""A line: names, perhaps options, a key's type and the key, perhaps a comment."""
-_PART = re.compile(r'(?:^|(?<=,))(?:[^,"]|"[^"]*")*')
-_QUOTED = re.compile(r'"[^"]*"')
 
 
 class Untrusted(VerificationFailed):
@@ -47,101 +42,14 @@ class Untrusted(VerificationFailed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllowedSigner:
-    """One line of allowed_signers."""
-
-    line: int
-    principals: tuple[str, ...]
-    namespaces: tuple[str, ...] | None
-    """Patterns of the namespaces that the key may sign in; None for all."""
-    valid_after: datetime | None
-    valid_before: datetime | None
-    public_key: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """The two trust files of a repository, checked against each other."""
+    """The trust files of a repository, checked against each other."""
 
     signers: tuple[AllowedSigner, ...]
     roles: dict[str, tuple[Role, ...]]
+    revocations: Mapping[str, Revocation] = field(default_factory=dict)
+    """Keys that no longer sign, by fingerprint."""
     where: str
-
-
-def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ...]:
-    """Read OpenSSH's format. Raises UsageError, with the line, for what is not understood.
-
-    Names with wildcards and `cert-authority` are refused: each line says exactly who and which key. A time
-    without a zone counts as UTC. One line that is not understood refuses the whole file.
-    """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError("is not UTF-8", where=where) from None
-    found = []
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip(" \t\r")
-        if line and not line.startswith("#"):
-            found.append(_signer(line, number, f"{where}:{number}"))
-    return tuple(found)
-
-
-def _signer(line: str, number: int, where: str) -> AllowedSigner:
-    if _CONTROL.search(line):
-        raise UsageError("has a control character", where=where)
-    match = _SIGNER.fullmatch(line)
-    if match is None:
-        raise UsageError("is not `principals [options] type key`", where=where)
-    names = tuple(match["names"].strip('"').split(","))
-    for name in names:
-        if not name or set(name) & set("*?!"):
-            raise UsageError(f"the principal {name!r} is not a plain name", where=where)
-    options = _options(match["options"] or "", where)
-    try:
-        key = sshsig.wire_of(match["key"], where=where)
-    except sshsig.BadSignature as error:
-        raise UsageError(error.what, where=where) from None
-    namespaces = options.get("namespaces")
-    after, before = (_moment(options.get(name), where) for name in ("valid-after", "valid-before"))
-    if after is not None and before is not None and before <= after:
-        raise UsageError("valid-before is not later than valid-after", where=where)
-    return AllowedSigner(
-        line=number,
-        principals=names,
-        namespaces=None if namespaces is None else tuple(namespaces.split(",")),
-        valid_after=after,
-        valid_before=before,
-        public_key=key,
-    )
-
-
-def _options(text: str, where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for part in _PART.findall(text) if text else ():
-        name, _, value = part.partition("=")
-        name = name.lower()
-        if name == "cert-authority":
-            raise UsageError("certificate authorities are not supported", where=where)
-        if name and name not in ("namespaces", "valid-after", "valid-before"):
-            raise UsageError(f"the option {name!r} is not known", where=where)
-        if not _QUOTED.fullmatch(value):
-            raise UsageError(f'{part!r} is not an option: they are name="value", with commas', where=where)
-        if name in found:
-            raise UsageError(f"the option {name!r} stands twice", where=where)
-        found[name] = value[1:-1]
-    return found
-
-
-def _moment(text: str | None, where: str) -> datetime | None:
-    if text is None:
-        return None
-    if not _TIME.fullmatch(text):
-        raise UsageError(f"the time {text!r} is not YYYYMMDD[HHMM[SS]][Z]", where=where)
-    digits = text.rstrip("Z").ljust(14, "0")
-    try:
-        return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        raise UsageError(f"the time {text!r} does not exist", where=where) from None
 
 
 def parse_roles(data: bytes, *, where: str) -> dict[str, tuple[Role, ...]]:
@@ -155,20 +63,22 @@ def parse_roles(data: bytes, *, where: str) -> dict[str, tuple[Role, ...]]:
 def load_trust(paths: StudyPaths) -> Trust:
     """The trust files of the study's repository.
 
-    Raises EvidenceIncomplete if one is missing, UsageError if one cannot be read, and Untrusted if a key or a
-    principal is both an author's and a reviewer's.
+    Raises EvidenceIncomplete if one is missing (revocations.json may be), UsageError if one cannot be read,
+    and Untrusted if a key or a principal is both an author's and a reviewer's.
     """
     return read_trust(paths.allowed_signers, paths.roles)
 
 
 def read_trust(allowed_signers: Path, roles: Path) -> Trust:
-    """The two files, checked against each other; see `load_trust`."""
+    """The files, checked against each other; revocations.json lies beside them. See `load_trust`."""
+    revoked = allowed_signers.with_name(REVOCATIONS)
     try:
         signers = parse_allowed_signers(read_once(allowed_signers), where=str(allowed_signers))
         known = parse_roles(read_once(roles), where=str(roles))
     except EvidenceIncomplete as error:
         raise EvidenceIncomplete(error.what, where=error.where, next_step=_TRUST) from None
-    trust = Trust(signers=signers, roles=known, where=str(allowed_signers))
+    gone = parse_revocations(read_once(revoked), where=str(revoked)) if os.path.lexists(revoked) else {}
+    trust = Trust(signers=signers, roles=known, revocations=gone, where=str(allowed_signers))
     _refuse_both(trust)
     return trust
 
@@ -189,11 +99,17 @@ def _refuse_both(trust: Trust) -> None:
             )
 
 
+def trust_files(paths: StudyPaths) -> list[Path]:
+    """The trust files that are there: whoever checks a signature needs them all."""
+    revoked = paths.allowed_signers.with_name(REVOCATIONS)
+    return [paths.allowed_signers, paths.roles, *([revoked] if revoked.exists() else [])]
+
+
 def refuse_uncommitted(paths: StudyPaths) -> None:
     """Raise WrongState unless the trust files of HEAD are those on disk: a clone must be able to check us."""
     repo = Repo.find(paths.root)
     head = repo.head()
-    for file in (paths.allowed_signers, paths.roles):
+    for file in trust_files(paths):
         if head is None or repo.blob_at(head, file) != read_once(file):
             raise WrongState(
                 "is not committed as it stands: nobody else could check the signature",
@@ -211,10 +127,11 @@ def check_signer(
     namespace: str,
     at: datetime,
     where: str,
+    attested: bool = False,
 ) -> None:
     """Check that `principal` holds one of `roles` and may sign with this key in `namespace` at that time.
 
-    Raises Untrusted, naming `where`, otherwise.
+    `attested` says that `at` comes from a verified timestamp. Raises Untrusted, naming `where`, otherwise.
     """
     roles = tuple(roles)
     held = trust.roles.get(principal, ())
@@ -232,6 +149,9 @@ def check_signer(
     faults = [fault for s in lines if (fault := _fault(s, namespace, at))]
     if len(faults) == len(lines):
         raise Untrusted(f"the key {name} of {principal} {faults[0]}", where=where, next_step=_TRUST)
+    revoked = trust.revocations.get(name)
+    if revoked is not None and (gone := revocation_fault(revoked, at=at, attested=attested)):
+        raise Untrusted(f"the key {name} of {principal} {gone}", where=where, next_step="prereg key list")
 
 
 _TRUST = "git checkout -- trust, or prereg key new"
@@ -302,22 +222,3 @@ def _roles_text(roles: dict[str, tuple[Role, ...]]) -> bytes:
 
     value = {"schema": "prereg/roles/v1", "roles": {name: list(held) for name, held in roles.items()}}
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-__all__ = [
-    "AUDIT",
-    "AUTHOR",
-    "LEDGER",
-    "NAMESPACES",
-    "SEAL",
-    "AllowedSigner",
-    "AuthoredFileInvalid",
-    "Trust",
-    "Untrusted",
-    "add_signer",
-    "check_signer",
-    "load_trust",
-    "parse_allowed_signers",
-    "parse_roles",
-    "read_trust",
-]

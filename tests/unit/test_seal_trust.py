@@ -14,16 +14,9 @@ from prereg.codec.canonical import MalformedJson
 from prereg.codec.schema import AuthoredFileInvalid
 from prereg.errors import EvidenceIncomplete, UsageError
 from prereg.model.seal import Role
+from prereg.seal.allowed_signers import parse_allowed_signers
 from prereg.seal.keys import SigningKey, generate_key
-from prereg.seal.trust import (
-    Trust,
-    Untrusted,
-    add_signer,
-    check_signer,
-    parse_allowed_signers,
-    parse_roles,
-    read_trust,
-)
+from prereg.seal.trust import Trust, Untrusted, add_signer, check_signer, parse_roles, read_trust
 
 ADA, REX = "ada@example.org", "rex@example.org"
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
