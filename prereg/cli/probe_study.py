@@ -15,10 +15,11 @@ NAME = "searches.jsonl"
 
 def check_draft(folder: Path) -> None:
     """Refuse (WrongState) a study that is past its draft, and (UsageError) what is no study."""
+    from prereg.model.places import state
     from prereg.seal.verify import NEXT
     from prereg.store.files import read_once
     from prereg.store.layout import study_paths
-    from prereg.store.ledger import read_ledger, state
+    from prereg.store.ledger import read_ledger
 
     paths = study_paths(folder)
     if not paths.protocol.is_file():

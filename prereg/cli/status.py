@@ -18,10 +18,11 @@ CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
 @app.command(epilog="Example: prereg status studies/mine --json")
 def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
+    from prereg.model.places import state
     from prereg.seal.verify import NEXT
     from prereg.store.files import read_once
     from prereg.store.layout import study_paths
-    from prereg.store.ledger import head_of, read_ledger, state
+    from prereg.store.ledger import head_of, read_ledger
 
     paths = study_paths(folder)
     exact = _exact_stages(paths)

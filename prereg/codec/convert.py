@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from prereg.codec.canonical import Json, loads, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
-from prereg.model import law, record, study, verdict
+from prereg.model import law, record, seal, study, verdict
 
 T = TypeVar("T")
 
@@ -23,6 +23,7 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
     study.CountClaim: ("at_least", "at_most", "channel"),
     record.ShardMeta: ("tree",),
     verdict.Decisions: ("exact",),
+    seal.Manifest: ("amends",),
 }
 """Keys that a file may lack: what is absent stays absent, so that older bytes come out as they went in."""
 

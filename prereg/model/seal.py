@@ -1,11 +1,11 @@
-"""The seal and the ledger as values (docs/formats.md sections 3 to 5)."""
+"""The seal and the ledger as values (docs/formats.md sections 3 to 5 and 19)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-State = Literal["draft", "sealed", "collecting", "collected", "analysed", "audited"]
+State = Literal["draft", "sealed", "collecting", "collected", "analysed", "audited", "closed"]
 Role = Literal["author", "reviewer", "collector"]
 EntryType = Literal[
     "sealed",
@@ -15,7 +15,24 @@ EntryType = Literal[
     "collection-ended",
     "analysis",
     "audit",
+    "cosigned",
+    "timestamped",
+    "pushed",
+    "amended",
+    "deviation",
+    "relocation",
+    "closed",
 ]
+EDITION_2: tuple[EntryType, ...] = (
+    "cosigned",
+    "timestamped",
+    "pushed",
+    "amended",
+    "deviation",
+    "relocation",
+    "closed",
+)
+"""Entries that only a study of edition 2 has (docs/formats.md section 19)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +60,8 @@ class Manifest:
     rules: Literal[1]
     environments: dict[str, str]
     files: tuple[SealedFile, ...]
+    amends: str | None = None
+    """The digest of the seal that this one amends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

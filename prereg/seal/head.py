@@ -23,8 +23,15 @@ ROLES: dict[EntryType, tuple[Role, ...]] = {
     "collection-ended": ("collector", "author"),
     "analysis": ("author",),
     "audit": ("reviewer",),
+    "cosigned": ("author",),
+    "timestamped": ("author", "collector"),
+    "pushed": ("author", "collector"),
+    "amended": ("author",),
+    "deviation": ("author", "collector"),
+    "relocation": ("author", "collector"),
+    "closed": ("author",),
 }
-"""Who may make which entry (section 4)."""
+"""Who may make which entry (sections 4 and 19)."""
 
 
 def head_bytes(study: str, entries: Sequence[Entry], head: str) -> bytes:

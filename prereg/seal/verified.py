@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
+from prereg.model.places import state
 from prereg.model.plan import Shard, plan
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
 from prereg.seal.trust import Trust
 from prereg.store.folder import Tree
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import head_of, state
+from prereg.store.ledger import head_of
 
 T = TypeVar("T")
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from prereg.codec.canonical import digest
 from prereg.codec.study_files import parse_study
 from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
+from prereg.model.places import state
 from prereg.model.seal import State, Step
 from prereg.seal import sshsig
 from prereg.seal.bodies import check_bodies
@@ -30,7 +31,7 @@ from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shard
 from prereg.store.files import read_in
 from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import line_digests, parse_time, read_ledger, state
+from prereg.store.ledger import line_digests, parse_time, read_ledger
 from prereg.store.repo import Repo
 
 NEXT: dict[State, str] = {
@@ -40,6 +41,7 @@ NEXT: dict[State, str] = {
     "collected": "prereg analyse",
     "analysed": "prereg audit",
     "audited": "prereg report",
+    "closed": "prereg report",
 }
 """The verb that follows each state."""
 

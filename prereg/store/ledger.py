@@ -14,6 +14,7 @@ from typing import Any
 from prereg.codec.canonical import MalformedJson, digest, dump_file, loads, loads_machine, value_digest
 from prereg.codec.schema import pointer, schema_folder
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed
+from prereg.model.places import place_fault, state
 from prereg.model.seal import Entry, EntryType, State
 from prereg.store.files import read_once, sync_folder
 from prereg.store.layout import StudyPaths
@@ -67,25 +68,6 @@ def head_of(data: bytes) -> str:
 def line_digests(data: bytes) -> list[str]:
     """SHA-256 of every line, newline included: what the head was after each entry."""
     return [digest(line) for line in data.splitlines(keepends=True)]
-
-
-def state(entries: Sequence[Entry]) -> State:
-    """The study's state by its ledger; no entries are a draft."""
-    return "draft" if not entries else _state_after(entries[-1])
-
-
-def _state_after(entry: Entry) -> State:
-    match entry.type:
-        case "sealed":
-            return "sealed"
-        case "collection-ended":
-            return "collected" if entry.body["complete"] else "collecting"
-        case "collection-started" | "shard-stored" | "unit-invalid":
-            return "collecting"
-        case "analysis":
-            return "analysed"
-        case "audit":
-            return "audited"
 
 
 def line_of(seq: int, time: str, type_: EntryType, actor: str, body: Mapping[str, Any], prev: str) -> bytes:
@@ -280,23 +262,10 @@ def _check_place(entries: Sequence[Entry], entry: Entry, prev: str, where: str) 
         raise LedgerFault(f"has seq {entry.seq}, not {len(entries) + 1}", where=f"{where}#/seq")
     if entry.prev != prev:
         raise LedgerFault("prev is not the digest of the line before", where=f"{where}#/prev")
-    if not entries:
-        if entry.type != "sealed":
-            raise LedgerFault(f"starts with {entry.type}, not with sealed", where=f"{where}#/type")
-        return
-    if entry.type == "sealed":
-        raise LedgerFault("a second sealed entry", where=f"{where}#/type")
-    if parse_time(entry.time) < parse_time(entries[-1].time):
+    if entries and parse_time(entry.time) < parse_time(entries[-1].time):
         raise LedgerFault("its time is before that of the line before", where=f"{where}#/time")
-    if entry.type in ("analysis", "audit"):
-        return
-    last = entries[-1]
-    if last.type in ("analysis", "audit"):
-        raise LedgerFault(f"{entry.type} after an {last.type}", where=f"{where}#/type")
-    if last.type == "collection-ended" and last.body["complete"]:
-        raise LedgerFault(f"{entry.type} after the collection was complete", where=f"{where}#/type")
-    if entry.type != "collection-started" and last.type in ("sealed", "collection-ended"):
-        raise LedgerFault(f"{entry.type} outside a collection", where=f"{where}#/type")
+    if fault := place_fault(entries, entry):
+        raise LedgerFault(fault, where=f"{where}#/type")
 
 
 @functools.cache

@@ -14,6 +14,7 @@ import pytest
 
 from prereg.codec.canonical import digest, dump_file, value_digest
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
+from prereg.model.places import state
 from prereg.model.seal import EntryType
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import (
@@ -26,7 +27,6 @@ from prereg.store.ledger import (
     line_of,
     read_ledger,
     repair,
-    state,
     timestamp,
 )
 from prereg.store.lock import lock_file, study_lock
@@ -156,7 +156,7 @@ ROWS = [
     ("edit the last prev", edited(7, set_("prev", "0" * 64)), ":7#/prev", "prev is not"),
     ("first prev is not zeros", edited(1, set_("prev", "1" * 64)), ":1#/prev", "prev is not"),
     ("a key too many", edited(3, set_("more", 1)), ":3#", "Additional properties"),
-    ("an unknown type", edited(3, set_("type", "pushed")), ":3#/type", "is no ledger entry"),
+    ("an unknown type", edited(3, set_("type", "withdrawn")), ":3#/type", "is no ledger entry"),
     ("a type that is a list", edited(3, set_("type", ["sealed"])), ":3#/type", "is no ledger entry"),
     ("a body of another type", edited(3, set_("type", "analysis")), ":3#/body", "required|Additional"),
     ("a time that does not exist", edited(2, set_("time", "2026-13-01T00:00:00+00:00")), ":2#/time", "exist"),

@@ -1,0 +1,87 @@
+"""Which entry may stand where in a ledger, and what follows from where it stands (formats, 5 and 19)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from prereg.model.seal import EDITION_2, Entry, EntryType, State
+
+_ONCE_A_SEAL: tuple[EntryType, ...] = ("cosigned", "timestamped")
+_AFTER_THE_END: tuple[EntryType, ...] = ("analysis", "audit", "pushed", "deviation", "relocation", "closed")
+_DURING: tuple[EntryType, ...] = ("shard-stored", "unit-invalid", "collection-ended")
+_SEALS: tuple[EntryType, ...] = ("sealed", "amended")
+
+
+def state(entries: Sequence[Entry]) -> State:
+    """The study's state by its ledger; no entries are a draft."""
+    last = _bearing(entries)
+    if last is None:
+        return "draft"
+    match last.type:
+        case "sealed" | "amended":
+            return "sealed"
+        case "collection-ended":
+            return "collected" if last.body["complete"] else "collecting"
+        case "collection-started" | "shard-stored" | "unit-invalid":
+            return "collecting"
+        case "analysis":
+            return "analysed"
+        case "audit":
+            return "audited"
+        case "closed":
+            return "closed"
+        case "cosigned" | "timestamped" | "pushed" | "deviation" | "relocation":
+            raise AssertionError(f"{last.type} bears no state")
+        case _ as never:
+            assert_never(never)
+
+
+def place_fault(entries: Sequence[Entry], entry: Entry) -> str | None:
+    """Why `entry` may not follow `entries`, or None. Looks at types alone, and at actors where they count."""
+    kind = entry.type
+    if not entries:
+        return None if kind == "sealed" else f"starts with {kind}, not with sealed"
+    if kind == "sealed":
+        return "a second sealed entry"
+    last = _bearing(entries)
+    assert last is not None  # the first entry is `sealed`
+    if last.type == "closed":
+        return f"{kind} after the study was closed"
+    if kind not in _AFTER_THE_END:
+        if last.type in ("analysis", "audit"):
+            return f"{kind} after an {last.type}"
+        if last.type == "collection-ended" and last.body["complete"]:
+            return f"{kind} after the collection was complete"
+    if kind in _DURING and last.type in ("sealed", "amended", "collection-ended"):
+        return f"{kind} outside a collection"
+    if kind in ("amended", *_ONCE_A_SEAL) and any(e.type == "collection-started" for e in entries):
+        return f"{kind} after a collection was started"
+    if kind in _ONCE_A_SEAL and _said_of_this_seal(entries, entry):
+        return f"a second {kind} of one seal" + (f" by {entry.actor}" if kind == "cosigned" else "")
+    return None
+
+
+def seals(entries: Sequence[Entry]) -> list[str]:
+    """The digests of the seal and of its amendments, oldest first: the study's lineage."""
+    return [e.body["seal"] for e in entries if e.type in _SEALS]
+
+
+def deviations_of(entries: Sequence[Entry]) -> list[Entry]:
+    """The departures from the protocol that were told, in order; whoever shows decisions shows them too."""
+    return [e for e in entries if e.type == "deviation"]
+
+
+def _bearing(entries: Sequence[Entry]) -> Entry | None:
+    """The last entry that bears a state."""
+    found = (e for e in reversed(entries) if e.type not in EDITION_2 or e.type in ("amended", "closed"))
+    return next(found, None)
+
+
+def _said_of_this_seal(entries: Sequence[Entry], entry: Entry) -> bool:
+    for earlier in reversed(entries):
+        if earlier.type in _SEALS:
+            return False
+        if earlier.type == entry.type and (entry.type != "cosigned" or earlier.actor == entry.actor):
+            return True
+    return False
