@@ -13,8 +13,12 @@ from audits.schema import Schema
 
 FILE = Path(__file__).resolve().parent / "rules.json"
 """The version of the rules, and the digests of every schema file by its name: one an edition, newest last."""
-OPTIONAL = "leaf.schema.json"
-"""The one schema that may be missing, for a study without an exact stage."""
+OPTIONAL = {
+    "leaf.schema.json": "an exact stage is checked by it",
+    "hypotheses.schema.json": "a study of edition 2 is checked by it",
+    "revocations.schema.json": "trust/revocations.json is checked by it",
+}
+"""The schemas that may be missing where nothing needs them, and what does."""
 BESIDE = {
     "schemas/v1": "schemas beside the auditor",
     "prereg/_data/schemas/v1": "schemas installed with the auditor",
@@ -33,8 +37,9 @@ class Schemas(dict[str, Schema]):
         self._where = where
 
     def __missing__(self, name: str) -> NoReturn:
-        then = "an exact stage is checked by it; take the schemas of the prereg that sealed it"
-        raise Fault("missing", file=f"{self._where}/{name}.schema.json", then=then)
+        file = f"{name}.schema.json"
+        then = f"{OPTIONAL[file]}; take the schemas of the prereg that sealed it"
+        raise Fault("missing", file=f"{self._where}/{file}", then=then)
 
 
 def _editions() -> dict[str, tuple[str, ...]]:
@@ -65,7 +70,7 @@ def load_schemas(folder: Folder) -> tuple[Schemas, str]:
     for name, digests in _editions().items():
         file = f"{prefix}/{name}"
         there = Path(file).exists() if found else folder.has(file)
-        if name == OPTIONAL and not there:
+        if name in OPTIONAL and not there:
             continue
         try:
             data = Path(file).read_bytes() if found else folder.read(file).data
