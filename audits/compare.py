@@ -67,6 +67,10 @@ def compare(claimed: dict[str, Any], derived: Derived) -> list[str]:
         names = {key: both[0][key] for key in ("event", "complement")}
         if _ties(derived.family, "excess", names["event"], names["complement"]):
             row = row | {"calibration": both[1] | names}
+    for (member, key), attained in derived.attained.items():
+        event = (claimed.get(member) or {}).get(key)
+        if event in attained and abs(attained[event] - max(attained.values())) <= TOLERANCE:
+            row = row | {member: row[member] | {key: event}}
     return list(differences(claimed, row))
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from audits.channel_r import record_events
+from audits.channel_r_decide import decide_records
+from audits.compatible import by_draws
 from audits.interval import lower, upper
 from audits.law import Law
 from audits.records import Records, Tally
@@ -35,6 +38,8 @@ class Derived:
     """As ``decisions.json`` says it."""
     family: tuple[Member, ...] = ()
     """Empty for an INVALID configuration."""
+    attained: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
+    """By a member of the row and the key in it that names an event: the value of each event there was."""
 
 
 def family(law: Law, bounds: list[dict[str, Any]]) -> Iterator[Member]:
@@ -60,7 +65,7 @@ def decide(study: Study, records: Records, configuration: dict[str, Any]) -> Der
     name = configuration["id"]
     off_id, on_id = study.pair(name, "draws")
     law = law_of(study, configuration)
-    count = 4 * len(law.events)
+    count = 4 * (len(law.events) + len(record_events(configuration)))
     level = study.protocol["alpha"] / (len(study.drawn) * count)
     off = None if off_id in records.lost else records.tallies[off_id]
     on = None if on_id in records.lost else records.tallies[on_id]
@@ -78,8 +83,31 @@ def decide(study: Study, records: Records, configuration: dict[str, Any]) -> Der
     if off is None or on is None:
         row |= {"verdict": "INVALID", "reasons": ["unit-lost"], "D": None, "D_event": None, "bounds": []}
         row |= {"D_complement": None, "eligible": False, "witnesses": [], "calibration": None}
-        return Derived(row=row)
-    return _decide(study, law, row, off, on)
+        derived = Derived(row=row)
+    else:
+        derived = _decide(study, law, row, off, on)
+    return derived if study.edition == 1 else _second(study, configuration, law, derived, off, on)
+
+
+def _second(
+    study: Study,
+    configuration: dict[str, Any],
+    law: Law,
+    derived: Derived,
+    off: Tally | None,
+    on: Tally | None,
+) -> Derived:
+    """What a decision of edition 2 has besides."""
+    name, row = configuration["id"], derived.row
+    attained: dict[tuple[str, str], dict[str, float]] = {}
+    extra: dict[str, Any] = {"exposed": on and on.exposed}
+    if "records" in configuration:
+        extra["records"], gaps = decide_records(configuration, row, off, on)
+        attained["records", "D_event"] = gaps
+    if name in study.registered:
+        extra["hypothesis"], excesses = by_draws(study, name, law, on, row["verdict"])
+        attained |= {("hypothesis", key): values for key, values in excesses.items()}
+    return replace(derived, row=row | extra, attained=attained)
 
 
 def _decide(study: Study, law: Law, row: dict[str, Any], off: Tally, on: Tally) -> Derived:

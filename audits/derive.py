@@ -12,7 +12,7 @@ from audits.compare import compare, compare_premise, differences, values
 from audits.decide import Derived, decide
 from audits.exact import arms_of, decide_exact
 from audits.fault import Found
-from audits.predict import channel, named, status
+from audits.predict import channel, named, rule_of, status
 from audits.premise import Tested, derive_premise
 from audits.records import Records
 from audits.report import Outcome
@@ -38,7 +38,10 @@ class Derivation:
         return not (self.draws or self.exact)
 
     def verdicts(self, of: str) -> dict[str, str]:
-        """The verdicts of a channel, by configuration."""
+        """The verdicts of a channel, by configuration; of mechanism hypotheses, their statuses by draws."""
+        if of in ("records", "hypothesis"):
+            key = "verdict" if of == "records" else "status"
+            return {name: one.row[of][key] for name, one in self.draws.items() if of in one.row}
         return {
             name: one.row["verdict"] for name, one in (self.exact if of == "exact" else self.draws).items()
         }
@@ -82,7 +85,7 @@ def derive_predictions(study: Study, derived: Derivation, found: Found) -> dict[
         of = channel(claim)
         verdicts = derived.verdicts(of)
         if verdicts.keys() >= set(named(claim)):
-            rule = "exact" if of == "exact" else study.protocol["decision"]["rule"]
+            rule = rule_of(claim, study.protocol["decision"]["rule"])
             predicted[prediction["id"]] = status(claim, verdicts, rule)
             found.applied += 1
         else:

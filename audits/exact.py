@@ -6,20 +6,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from audits.compatible import exactly
 from audits.decide import Derived, Member, law_of
 from audits.law import Law
 from audits.records import Records
 from audits.study import Study
-from audits.tree import Arm, arm_of, is_tree
+from audits.tree import Arm, arm_of, clip, is_tree
 
 ORACLE = 1e-6
 """How far the off arm's law may be from the reference."""
 _NUMBERS = ("tv_lower", "tv_upper", "proposals", "verifications", "accepted", "D", "witness_mass")
-
-
-def clip(value: float, low: float = 0.0) -> float:
-    """A mass as it is written: rounding, or leaves that are no tree, may take a sum beyond 1."""
-    return min(1.0, max(low, value))
 
 
 def arms_of(study: Study, records: Records, name: str) -> tuple[Arm | None, Arm | None]:
@@ -50,8 +46,13 @@ def decide_exact(study: Study, configuration: dict[str, Any], arms: tuple[Arm | 
     if off is None or on is None:
         row |= dict.fromkeys(_NUMBERS) | {"verdict": "INVALID", "reasons": ["unit-lost"], "oracle": None}
         row |= {"D_event": None, "D_complement": None, "witnesses": [], "masses": []}
-        return Derived(row=row)
-    return _decide(law, row, off, on, float(study.protocol["exact"]["tolerance"]))
+        derived = Derived(row=row)
+    else:
+        derived = _decide(law, row, off, on, float(study.protocol["exact"]["tolerance"]))
+    if configuration["id"] in study.registered:
+        verdict = derived.row["verdict"]
+        derived.row["hypothesis"] = exactly(study, configuration["id"], law, on, verdict)
+    return derived
 
 
 def _crash_mass(law: Law, arm: Arm) -> float:

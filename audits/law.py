@@ -42,6 +42,11 @@ def violates(rule: Mapping[str, Any], outcome: Outcome) -> bool:
         return _after_pattern(tokens, rule["pattern"], rule["context"])
     if kind == "allowed-tokens":
         return any(token not in rule["tokens"] for token in tokens)
+    if kind == "allowed-by-position":
+        lists = rule["positions"]
+        return any(token not in lists[i % len(lists)] for i, token in enumerate(tokens))
+    if kind == "min-tokens":
+        return len(tokens) < int(rule["n"])
     raise ValueError(f"predicate rule {kind!r}")
 
 

@@ -10,7 +10,9 @@ from audits.fault import Fault, Found
 from audits.jsonc import parse
 from audits.load import Folder
 from audits.references import check_events, check_predictions, check_protocol, check_unique
+from audits.register import HYPOTHESES, check_registered
 from audits.schema import Schema
+from audits.second import check_first_edition, check_told
 from audits.study import EXACT_REQUESTS, Study, Unit
 
 FILES = ("protocol", "seeds", "events", "predicates", "predictions")
@@ -51,6 +53,12 @@ def load_study(
     )
     if study.stages("exact"):
         _ = schemas["leaf"]  # no exact stage without the schema of its lines
+    registered: dict[str, Any] | None = None
+    if study.edition == 2:
+        _ = schemas["hypotheses"]
+        registered = _hypotheses(folder, schemas, listed, bad, study, found)
+    else:
+        check_first_edition(study, found)
     lists = (
         ("protocol.json", "/stages", protocol["stages"]),
         ("protocol.json", "/configurations", study.configurations),
@@ -62,10 +70,30 @@ def load_study(
         check_unique((item["id"] for item in items), file, pointer, found)
     check_protocol(study, manifest, found)
     check_events(study, values["events"]["harness_sha256"], found)
+    if study.edition == 2:
+        check_registered(study, registered, found)
+        check_told(study, found)
     check_predictions(study, found)
     if not found.faults:
         _plan(study, manifest, found)
     return study
+
+
+def _hypotheses(
+    folder: Folder, schemas: dict[str, Schema], listed: set[str], bad: set[str], study: Study, found: Found
+) -> dict[str, Any] | None:
+    """The registered hypotheses, and the study told of them; None without the file."""
+    if HYPOTHESES not in listed:
+        return None
+    if HYPOTHESES in bad:
+        raise Fault("is not the sealed file (step 3)", file=HYPOTHESES)
+    value: dict[str, Any] = folder.authored(HYPOTHESES)
+    schemas["hypotheses"].check(value, HYPOTHESES)
+    if value["study"] != study.id:
+        found.fault(f"is not of study {study.id}", file=HYPOTHESES, pointer="/study")
+    study.registered |= {row["configuration"]: row["hypothesis"] for row in value["configurations"]}
+    found.applied += 1
+    return value
 
 
 def _optional_files(folder: Folder, schemas: dict[str, Schema], usable: set[str], found: Found) -> None:
@@ -122,7 +150,8 @@ def _units(study: Study, stage: dict[str, Any], manifest: dict[str, Any]) -> Ite
                 rows = 1
             else:
                 sampling = study.protocol["sampling"][arm["id"]]
-                rows, shard_requests = sampling["rows"], sampling["shard_requests"]
+                own = sampling.get("builds", {}).get(configuration["build"], sampling)
+                rows, shard_requests = own["rows"], own["shard_requests"]
                 requests = sampling["draws"] // rows
             yield Unit(
                 id=f"{stage['id']}.{configuration['id']}.{arm['id']}",

@@ -9,13 +9,21 @@ VERDICTS = {
     "channel-S": ("INVALID", "VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED"),
     "event-gap": ("INVALID", "DIFFERS", "NOT_REJECTED"),
     "exact": ("INVALID", "VOID", "INCONCLUSIVE", "DEPARTS", "EQUAL_WITHIN_TOLERANCE"),
+    "records": ("INCOMPLETE", "INVALID", "VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED"),
+    "hypothesis": ("INVALID", "VOID", "NOT_COMPATIBLE", "COMPATIBLE"),
 }
-"""The verdicts of each rule."""
+"""The verdicts of each rule; channels other than that of draws are rules of their own."""
 
 
 def channel(claim: Mapping[str, Any]) -> str:
     """The channel whose verdicts a claim speaks of."""
     return str(claim.get("channel", "draws"))
+
+
+def rule_of(claim: Mapping[str, Any], decision: str) -> str:
+    """The rule whose verdicts a claim names; ``decision`` is the study's own, for draws."""
+    of = channel(claim)
+    return decision if of == "draws" else of
 
 
 def named(claim: Mapping[str, Any]) -> list[str]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from audits.decide import law_of
-from audits.exact import clip
 from audits.interval import lower, upper
 from audits.law import Law
 from audits.records import Records, Tally
 from audits.study import Study
-from audits.tree import CLOSE, Arm
+from audits.tree import CLOSE, Arm, clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

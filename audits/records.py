@@ -1,7 +1,8 @@
 """Step 7: every shard against its meta, the ledger and the plan; what is left is authenticated.
 
-A record's line is fixed by the plan but for its counters and its outcome, so a line is first compared with
-the bytes it must have around those two. A line that differs is taken apart slowly, to say what is wrong.
+A record's line is fixed by the plan but for its counters, its outcome and what was told beside it, so a line
+is first compared with the bytes it must have around those. A line that differs is taken apart slowly, to say
+what is wrong.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from audits.channel_r import RecordReader, Reference, record_wrong
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse, parse_machine
 from audits.leaves import LeafReader, Tree
@@ -34,6 +36,10 @@ class Tally:
     proposals: int = 0
     verifications: int = 0
     accepted: int = 0
+    exposed: int = 0
+    """Draws with a verification step that had something to verify."""
+    mismatches: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    """Draws by the positions (from 1) at which their record mismatches the reference; empty without one."""
     seeds: list[tuple[int, int]] = field(default_factory=list)
     """Half-open intervals of the seeds used, one a shard."""
 
@@ -65,9 +71,9 @@ class LineReader:
         self._schema = schema
         self._seal = seal
         self.part = lru_cache(maxsize=1 << 16)(self._parse_part)
-        """Counters or outcome from their bytes; None if they are not canonical and of the schema."""
+        """Counters, outcome or record from their bytes; None if they are not canonical and of the schema."""
 
-    def _parse_part(self, kind: str, data: bytes) -> dict[str, Any] | None:
+    def _parse_part(self, kind: str, data: bytes) -> Any:
         try:
             value = parse(data)
             whole = {"attempt": 1, "draw": 0, "row": 0, "seal": self._seal, "seed": "0", "shard": 0}
@@ -77,8 +83,19 @@ class LineReader:
             return None
         return value if good else None
 
-    def shard(self, unit: Unit, shard: int, lines: bytes, file: str, tally: Tally) -> None:
-        """Add a shard's records to a tally; raises at the first line that is not as planned."""
+    def shard(
+        self,
+        unit: Unit,
+        shard: int,
+        lines: bytes,
+        file: str,
+        tally: Tally,
+        beside: RecordReader | None = None,
+    ) -> None:
+        """Add a shard's records to a tally; raises at the first line that is not as planned.
+
+        ``beside`` reads what was told beside the outcomes; None where the configuration has no records.
+        """
         first, end = unit.span(shard)
         if not lines.endswith(b"\n"):
             raise Fault("its last line is cut short", file=file)
@@ -97,9 +114,15 @@ class LineReader:
                 outcome = rest.removesuffix(after)
                 good = found and len(outcome) + len(after) == len(rest) and line.startswith(b'{"attempt":1,')
                 sums = self.part("counters", counters) if good else None
-                if sums is None or self.part("outcome", outcome) is None:
+                wrong: tuple[int, ...] | None = ()
+                if beside is not None and sums is not None:
+                    # No text in canonical JSON holds these bytes: its quotation marks are escaped.
+                    outcome, _, record = outcome.partition(b',"record":')
+                    if self.part("outcome", outcome) is not None:
+                        wrong = beside.mismatches(outcome, record)
+                if sums is None or wrong is None or self.part("outcome", outcome) is None:
                     place = f"{file} line {at}"
-                    raise self.explain(line, unit, shard, request, row, place)
+                    raise self.explain(line, unit, shard, request, row, place, beside is not None)
                 if not unit.drafter and counters != _ZERO:
                     what = "counters are not 0 where nothing proposes"
                     raise Fault(what, file=f"{file} line {at}", pointer="/counters")
@@ -111,10 +134,15 @@ class LineReader:
                 tally.proposals += sums["proposals"]
                 tally.verifications += sums["verifications"]
                 tally.accepted += sums["accepted"]
+                tally.exposed += sums["verifications"] > 0
+                if wrong:
+                    tally.mismatches[wrong] += 1
         tally.seeds.append((unit.first + first, unit.first + end))
 
-    def explain(self, line: bytes, unit: Unit, shard: int, request: int, row: int, place: str) -> Fault:
-        """What is wrong with a line, taken apart field by field."""
+    def explain(
+        self, line: bytes, unit: Unit, shard: int, request: int, row: int, place: str, recorded: bool = False
+    ) -> Fault:
+        """What is wrong with a line, taken apart field by field; ``recorded`` if it should have a record."""
         try:
             record = parse_machine(line + b"\n")
             self._schema.check(record, place)
@@ -128,6 +156,10 @@ class LineReader:
             if record[key] != value:
                 what = f"is {canonical(record[key]).decode()}, planned as {canonical(value).decode()}"
                 return Fault(what, file=place, pointer=f"/{key}")
+        if not recorded and "record" in record:
+            return Fault("is there, and the configuration has no records", file=place, pointer="/record")
+        if recorded and (wrong := record_wrong(record.get("record"), record["outcome"])):
+            return Fault(wrong[1], file=place, pointer=wrong[0])
         return Fault("is not as planned", file=place)
 
 
@@ -162,6 +194,11 @@ def check_records(
     reader = LineReader(schemas["record"], seal)
     leaves = LeafReader(schemas["leaf"], seal, reader.part) if study.stages("exact") else None
     context = (study.id, seal, ledger.entries[0]["time"])
+    beside = {
+        c["id"]: RecordReader(Reference.of(c["records"], study.events[c["id"]].get("records")), reader.part)
+        for c in study.configurations
+        if "records" in c
+    }
 
     def bad(unit: str, fault: Fault) -> None:
         found.faults.append(fault)
@@ -190,7 +227,8 @@ def check_records(
                 records.trees[name] = leaves.tree(unit, lines, meta, files)
                 tally.seeds.append((unit.first, unit.first + unit.requests))
             else:
-                reader.shard(unit, shard, lines, f"{stem}.jsonl.gz", tally)
+                told = beside.get(unit.configuration)
+                reader.shard(unit, shard, lines, f"{stem}.jsonl.gz", tally, told)
         except Fault as fault:
             bad(name, fault)
     for name in sorted({*ledger.invalid} - {*study.units}):

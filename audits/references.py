@@ -8,7 +8,7 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import canonical
-from audits.predict import VERDICTS, channel, named
+from audits.predict import VERDICTS, channel, named, rule_of
 from audits.study import Study
 
 FILE = "protocol.json"
@@ -53,9 +53,18 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
     if set(protocol["sampling"]) != arms:
         what = "does not hold every arm, and no other" if arms else "is not empty, and nothing is drawn"
         found.fault(what, file=file, pointer="/sampling")
+    builds = {c["build"] for c in study.drawn}
     for arm, plan in protocol["sampling"].items():
+        at = f"/sampling/{arm}"
         if plan["draws"] % plan["rows"]:
-            found.fault("draws is not a multiple of rows", file=file, pointer=f"/sampling/{arm}/draws")
+            found.fault("draws is not a multiple of rows", file=file, pointer=f"{at}/draws")
+        for build, own in plan.get("builds", {}).items():
+            if build not in builds:
+                what = "no configuration of a stage of draws has this build"
+                found.fault(what, file=file, pointer=f"{at}/builds/{build}")
+            if plan["draws"] % own["rows"]:
+                what = "draws is not a multiple of these rows"
+                found.fault(what, file=file, pointer=f"{at}/builds/{build}/rows")
     if rule == "channel-S" and protocol["decision"]["calibration_allowance"] is None:
         what = "channel-S needs a calibration allowance"
         found.fault(what, file=file, pointer="/decision/calibration_allowance")
@@ -146,15 +155,16 @@ def check_events(study: Study, harness: str | None, found: Found) -> None:
 
 
 def check_predictions(study: Study, found: Found) -> None:
-    """A claim names configurations of its channel's stages, and verdicts of its channel's rule."""
+    """A claim names configurations that its channel judges, and verdicts of its channel's rule."""
     for i, prediction in enumerate(study.predictions):
         claim, at = prediction["claim"], f"/predictions/{i}/claim"
         of = channel(claim)
-        rule = "exact" if of == "exact" else study.protocol["decision"]["rule"]
-        ids = {name for stage in study.stages(of) for name in stage["configurations"]}
+        rule, ids = rule_of(claim, study.protocol["decision"]["rule"]), study.claimable(of)
         for name in named(claim):
             if name not in ids:
                 what = f"{name!r} is not a configuration of a stage of channel {of}"
+                if of in ("records", "hypothesis"):
+                    what = f"{name!r} is not a configuration of a stage of draws with {of}"
                 found.fault(what, file="predictions.json", pointer=at)
         for verdict in claim["in"] if claim["kind"] == "verdict" else [claim["verdict"]]:
             if verdict not in VERDICTS[rule]:

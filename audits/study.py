@@ -47,13 +47,20 @@ class Study:
     protocol: dict[str, Any]
     blocks: list[dict[str, Any]]
     events: dict[str, Any]
-    """By configuration: ``reference`` and ``events``."""
+    """By configuration: ``reference`` and ``events``; in edition 2 also ``hypothesis`` and ``records``."""
     predicates: dict[str, dict[str, Any]]
     """The rule of each predicate, by id, in the file's order."""
     predictions: list[dict[str, Any]]
     off: str
     on: str
     units: dict[str, Unit] = field(default_factory=dict)
+    registered: dict[str, str] = field(default_factory=dict)
+    """The mechanism hypothesis of each registered configuration."""
+
+    @property
+    def edition(self) -> int:
+        """The edition of the formats: 2, or 1 where the protocol says nothing."""
+        return int(self.protocol.get("edition", 1))
 
     @property
     def arms(self) -> tuple[str, str]:
@@ -89,6 +96,19 @@ class Study:
             return []
         drawn = {c["id"] for c in self.drawn}
         return [c for c in self.walked if c["id"] in drawn]
+
+    @property
+    def hypothesised(self) -> list[dict[str, Any]]:
+        """The registered configurations of the stages of draws, in the protocol's order."""
+        return [c for c in self.drawn if c["id"] in self.registered]
+
+    def claimable(self, channel: str) -> set[str]:
+        """The configurations that a claim of a channel may speak of."""
+        if channel == "hypothesis":
+            return {c["id"] for c in self.hypothesised}
+        if channel == "records":
+            return {c["id"] for c in self.drawn if "records" in c}
+        return {name for stage in self.stages(channel) for name in stage["configurations"]}
 
     def pair(self, configuration: str, channel: str) -> tuple[str, str]:
         """The units of a configuration in its stage of a channel: of the off arm and of the on arm."""

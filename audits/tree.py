@@ -13,6 +13,11 @@ CLOSE = 1e-9
 """How far sums of probabilities may be from 1, and the most mass that counts as nothing unexplored."""
 
 
+def clip(value: float, low: float = 0.0) -> float:
+    """A mass as it is written: rounding, or leaves that are no tree, may take a sum beyond 1."""
+    return min(1.0, max(low, value))
+
+
 def _shared(a: list[int], b: list[int]) -> int:
     """How many choices two leaves have in common from the root."""
     for i, (one, other) in enumerate(zip(a, b, strict=False)):
