@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, emit, say, table
-from prereg.errors import PreregError
+from prereg.errors import PreregError, UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from prereg.model.seal import Role
+    from prereg.seal.keys import SigningKey
+    from prereg.seal.revocation import Reason
 
 Repository = Annotated[Path, typer.Option(help="The repository whose trust/ folder is meant.")]
+Roles = Annotated[list[str], typer.Option(help="author, collector or reviewer; may be repeated.")]
+After = Annotated[
+    str | None,
+    typer.Option(
+        help="The key signs from this UTC time on: 2026-11-30, 2026-11-30T12:00, or OpenSSH's form."
+    ),
+]
+Before = Annotated[str | None, typer.Option(help="The key signs up to and including this UTC time.")]
+Which = Annotated[
+    str, typer.Argument(metavar="KEY", help="The key: its fingerprint SHA256:…, or its .pub file.")
+]
+REASONS = ("superseded", "lost", "compromised")
 
-key_app = typer.Typer(help="Keys, and who may sign what.", no_args_is_help=True, rich_markup_mode="rich")
+key_app = typer.Typer(help="Keys, and who may sign what and when.", no_args_is_help=True)
 app.add_typer(key_app, name="key")
 
 
@@ -25,25 +44,29 @@ def new(
         Path, typer.Argument(metavar="FILE", help="Where the private key goes; outside the repository.")
     ],
     principal: Annotated[str, typer.Option(help="Who you are, such as ada@example.org.")],
-    role: Annotated[list[str], typer.Option(help="author, collector or reviewer; may be repeated.")],
+    role: Roles,
+    valid_after: After = None,
+    valid_before: Before = None,
     repository: Repository = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 OpenSSH key and enter its public half in trust/."""
-    from typing import cast
-
-    from prereg.model.seal import Role
     from prereg.seal.keys import generate_key
     from prereg.seal.trust import add_signer
 
-    roles = cast("list[Role]", role)
+    after, before = _moment(valid_after, "--valid-after"), _moment(valid_before, "--valid-before")
     made = generate_key(file)
     try:
-        add_signer(repository.absolute(), principal, made.public_line, roles)
+        add_signer(
+            repository.absolute(),
+            principal,
+            made.public_line,
+            cast("list[Role]", role),
+            valid_after=after,
+            valid_before=before,
+        )
     except PreregError:
-        # A key that trust/ refused must not lie around as if it counted.
-        for leftover in (file.expanduser(), file.expanduser().with_name(file.name + ".pub")):
-            leftover.unlink(missing_ok=True)
+        _forget(file)
         raise
     if as_json:
         emit({"file": str(file), "principal": principal, "roles": role, "fingerprint": made.fingerprint})
@@ -58,21 +81,26 @@ def add(
         Path, typer.Argument(metavar="FILE", help="Somebody's public key: one line, ssh-ed25519 AAAA…")
     ],
     principal: Annotated[str, typer.Option(help="Whose key it is.")],
-    role: Annotated[list[str], typer.Option(help="author, collector or reviewer; may be repeated.")],
+    role: Roles,
+    valid_after: After = None,
+    valid_before: Before = None,
     repository: Repository = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Enter a public key that somebody made elsewhere, or give a known principal another role."""
-    from typing import cast
-
-    from prereg.model.seal import Role
     from prereg.seal import sshsig
+    from prereg.seal.keys import read_public
     from prereg.seal.trust import add_signer
-    from prereg.store.files import read_once
 
-    text = read_once(public.expanduser().absolute(), limit=100_000).decode("utf-8", "replace").strip()
-    line = " ".join(text.split()[:2])
-    add_signer(repository.absolute(), principal, line, cast("list[Role]", role))
+    line = read_public(public)
+    add_signer(
+        repository.absolute(),
+        principal,
+        line,
+        cast("list[Role]", role),
+        valid_after=_moment(valid_after, "--valid-after"),
+        valid_before=_moment(valid_before, "--valid-before"),
+    )
     fingerprint = sshsig.fingerprint(sshsig.wire_of(line, where=str(public)))
     if as_json:
         emit({"file": str(public), "principal": principal, "roles": role, "fingerprint": fingerprint})
@@ -81,36 +109,166 @@ def add(
     say("Compare the fingerprint with its owner by another channel. Commit trust/.")
 
 
+@key_app.command(epilog="Example: prereg key rotate SHA256:abc… --to ~/keys/ada-2027")
+def rotate(
+    old: Which,
+    to: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The next key: a .pub file, or a new file where a key is made."),
+    ],
+    repository: Repository = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """End a key's line now, and let another key sign for the same names from now on.
+
+    What the old key signed until now stays good.
+    """
+    from prereg.seal.keys import generate_key, read_public
+    from prereg.seal.rotation import rotate_key
+
+    fingerprint = _fingerprint(old)
+    made: SigningKey | None = None
+    if to.suffix != ".pub":
+        made = generate_key(to)
+    try:
+        line = made.public_line if made is not None else read_public(to)
+        done = rotate_key(repository.absolute(), fingerprint, line)
+    except PreregError:
+        if made is not None:
+            _forget(to)
+        raise
+    if as_json:
+        emit(
+            {
+                "principals": list(done.principals),
+                "old": done.old,
+                "new": done.new,
+                "at": done.at.isoformat(),
+                "file": str(to),
+            }
+        )
+        return
+    say(f"{done.old} of {', '.join(done.principals)} ends at {done.at:%Y-%m-%dT%H:%M:%SZ}.")
+    say(f"{done.new} signs from then on. Commit trust/.")
+
+
+@key_app.command(epilog="Example: prereg key revoke SHA256:abc… --reason lost --note 'Stolen laptop'")
+def revoke(
+    key: Which,
+    reason: Annotated[
+        str,
+        typer.Option(help="superseded, lost, or compromised: then only what a timestamp attests counts."),
+    ],
+    note: Annotated[str, typer.Option(help="What happened, for those who read it later.")],
+    at: Annotated[
+        str | None, typer.Option(help="From this UTC time on no signature counts; now if left out.")
+    ] = None,
+    repository: Repository = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Enter in trust/revocations.json that a key no longer signs. Every study of the repository heeds it."""
+    from dataclasses import asdict
+
+    from prereg.seal.rotation import revoke_key
+
+    if reason not in REASONS:
+        raise UsageError(f"there is no reason {reason!r}", where="--reason", next_step=", ".join(REASONS))
+    made = revoke_key(
+        repository.absolute(), _fingerprint(key), cast("Reason", reason), note, at=_moment(at, "--at")
+    )
+    if as_json:
+        emit(asdict(made))
+        return
+    say(f"Revoked {made.key} from {made.at} on ({made.reason}).")
+    if made.reason == "compromised":
+        say(
+            "No ledger head or report by this key counts any more, and a seal only by its verified timestamp."
+        )
+    say("Commit trust/, and run prereg verify on each study that it signed.")
+
+
 @key_app.command("list", epilog="Example: prereg key list --json")
 def list_keys(
     repository: Repository = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Who may sign what in this repository."""
-    from prereg.seal import sshsig
-    from prereg.seal.trust import read_trust
+    """Who may sign what in this repository, and which keys still count."""
+    from datetime import UTC, datetime
 
-    folder = repository.absolute() / "trust"
-    trust = read_trust(folder / "allowed_signers", folder / "roles.json")
-    rows: list[dict[str, Any]] = [
-        {
-            "principal": name,
-            "roles": list(trust.roles.get(name, ())),
-            "fingerprint": sshsig.fingerprint(signer.public_key),
-            "valid_after": None if signer.valid_after is None else signer.valid_after.isoformat(),
-            "valid_before": None if signer.valid_before is None else signer.valid_before.isoformat(),
-        }
-        for signer in trust.signers
-        for name in signer.principals
-    ]
+    from prereg.seal import sshsig
+    from prereg.seal.rotation import read_repository, state_of
+
+    trust, now = read_repository(repository), datetime.now(UTC)
+    rows: list[dict[str, Any]] = []
+    for signer in trust.signers:
+        name = sshsig.fingerprint(signer.public_key)
+        revoked = trust.revocations.get(name)
+        for principal in signer.principals:
+            rows.append(
+                {
+                    "principal": principal,
+                    "roles": list(trust.roles.get(principal, ())),
+                    "fingerprint": name,
+                    "valid_after": None if signer.valid_after is None else signer.valid_after.isoformat(),
+                    "valid_before": None if signer.valid_before is None else signer.valid_before.isoformat(),
+                    "state": state_of(signer, trust, now=now),
+                    "revoked": None
+                    if revoked is None
+                    else {"at": revoked.at, "reason": revoked.reason, "note": revoked.note},
+                }
+            )
     if as_json:
         emit({"signers": rows})
         return
     table(
         "Who may sign",
-        ("principal", "roles", "key", "from", "until"),
+        ("principal", "roles", "key", "state", "from", "until"),
         [
-            (r["principal"], ", ".join(r["roles"]), r["fingerprint"], r["valid_after"], r["valid_before"])
+            (
+                r["principal"],
+                ", ".join(r["roles"]),
+                r["fingerprint"],
+                r["state"],
+                r["valid_after"],
+                r["valid_before"],
+            )
             for r in rows
         ],
     )
+    for gone in trust.revocations.values():
+        say(f"Revoked: {gone.key} at {gone.at}, {gone.reason}. {gone.note}")
+
+
+def _moment(text: str | None, option: str) -> datetime | None:
+    """A time of the command line: OpenSSH's form, or ISO 8601; UTC where it has no zone."""
+    from datetime import UTC, datetime
+
+    from prereg.seal.allowed_signers import moment
+
+    if text is None:
+        return None
+    if text[:8].isdigit():
+        return moment(text, where=option)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"the time {text!r} is not understood", where=option, next_step=f"{option} 2026-11-30T12:00"
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _fingerprint(key: str) -> str:
+    """A fingerprint as it stands, or that of a public key file."""
+    from prereg.seal import sshsig
+    from prereg.seal.keys import read_public
+
+    if key.startswith("SHA256:"):
+        return key
+    return sshsig.fingerprint(sshsig.wire_of(read_public(Path(key)), where=key))
+
+
+def _forget(file: Path) -> None:
+    """A key that trust/ refused must not lie around as if it counted."""
+    for leftover in (file.expanduser(), file.expanduser().with_name(file.name + ".pub")):
+        leftover.unlink(missing_ok=True)

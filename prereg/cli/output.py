@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 StudyDir = Annotated[Path, typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout for programs.")]
 KeyFile = Annotated[
-    Path,
+    str,
     typer.Option(
-        "--key", envvar="PREREG_KEY", help="Your OpenSSH private key (or set PREREG_KEY).", metavar="FILE"
+        "--key",
+        envvar="PREREG_KEY",
+        help="Your OpenSSH private key, or a key of your ssh-agent: its .pub file, or agent:SHA256:… "
+        "(or set PREREG_KEY).",
+        metavar="KEY",
     ),
 ]
 Principal = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prereg.errors import UsageError
@@ -21,7 +20,7 @@ class Actor:
     principal: str
 
 
-def actor(paths: StudyPaths, key_file: Path, principal: str | None) -> Actor:
+def actor(paths: StudyPaths, key_file: str, principal: str | None) -> Actor:
     """Load the key and find its principal in trust/allowed_signers, unless it is given.
 
     Raises UsageError if the key is nobody's, or several people's and none was named.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,7 +14,7 @@ _TIME = re.compile(r"[0-9]{8}([0-9]{4}([0-9]{2})?)?Z?")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SIGNER = re.compile(
     r'(?P<names>"[^"]*"|[^ \t"]+)[ \t]+((?P<options>([^ \t"]|"[^"]*")+)[ \t]+)??'
-    r"(?P<key>(ssh-|ecdsa-|sk-)[^ \t]*[ \t]+[^ \t]+)([ \t].*)?"
+    r"(?P<key>(ssh-|ecdsa-|sk-)[^ \t]*[ \t]+[^ \t]+)(?P<comment>[ \t].*)?"
 )
 """A line: names, perhaps options, a key's type and the key, perhaps a comment."""
 _PART = re.compile(r'(?:^|(?<=,))(?:[^,"]|"[^"]*")*')
@@ -31,6 +32,12 @@ class AllowedSigner:
     valid_after: datetime | None
     valid_before: datetime | None
     public_key: bytes
+    comment: str = ""
+
+    @property
+    def public_line(self) -> str:
+        """`ssh-ed25519 AAAA…`."""
+        return sshsig.line_of(self.public_key)
 
 
 def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ...]:
@@ -80,7 +87,28 @@ def _signer(line: str, number: int, where: str) -> AllowedSigner:
         valid_after=after,
         valid_before=before,
         public_key=key,
+        comment=(match["comment"] or "").strip(),
     )
+
+
+def signer_line(
+    principals: Sequence[str],
+    public_line: str,
+    *,
+    namespaces: Sequence[str] | None,
+    valid_after: datetime | None = None,
+    valid_before: datetime | None = None,
+    comment: str = "",
+) -> str:
+    """One line of the file, without its end; what `parse_allowed_signers` reads back."""
+    options = []
+    if namespaces is not None:
+        options.append(f'namespaces="{",".join(namespaces)}"')
+    for name, at in (("valid-after", valid_after), ("valid-before", valid_before)):
+        if at is not None:
+            options.append(f'{name}="{at.astimezone(UTC):%Y%m%d%H%M%SZ}"')
+    parts = [",".join(principals), ",".join(options), " ".join(public_line.split()[:2]), comment]
+    return " ".join(part for part in parts if part)
 
 
 def _options(text: str, where: str) -> dict[str, str]:

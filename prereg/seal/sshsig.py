@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa,
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from prereg.errors import VerificationFailed
+from prereg.seal.sshwire import Cut, Reader, string
 
 BEGIN = b"-----BEGIN SSH SIGNATURE-----\n"
 END = b"-----END SSH SIGNATURE-----\n"
@@ -39,6 +41,8 @@ _RSA: dict[bytes, type[hashes.HashAlgorithm]] = {
     b"rsa-sha2-256": hashes.SHA256,
     b"rsa-sha2-512": hashes.SHA512,
 }
+KEY_TYPES = frozenset({b"ssh-ed25519", b"ssh-rsa", *_CURVES})
+"""The kinds of keys whose signatures are known."""
 
 
 class BadSignature(VerificationFailed):
@@ -61,13 +65,31 @@ def fingerprint(public_key: bytes) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(public_key).digest()).decode().rstrip("=")
 
 
-def sign(key: ed25519.Ed25519PrivateKey, public_key: bytes, message: bytes, *, namespace: str) -> bytes:
-    """The armored signature of `message`; Ed25519 makes the same bytes each time."""
+def sign(signer: Callable[[bytes], bytes], public_key: bytes, message: bytes, *, namespace: str) -> bytes:
+    """The armored signature of `message`.
+
+    `signer` signs the bytes that it is given and returns algorithm and value in SSH's wire form.
+    """
     name = namespace.encode()
-    value = _string(b"ssh-ed25519") + _string(key.sign(_signed(message, name)))
+    value = signer(_signed(message, name))
     blob = MAGIC + VERSION.to_bytes(4, "big")
-    blob += _string(public_key) + _string(name) + _string(b"") + _string(HASH) + _string(value)
+    blob += string(public_key) + string(name) + string(b"") + string(HASH) + string(value)
     return _armor(blob)
+
+
+def normalised(armored: bytes, *, where: str) -> bytes:
+    """A signature of another program in the one armor that is accepted: lines of 70, one newline at the end.
+
+    Raises BadSignature if it is none.
+    """
+    text = b"".join(armored.split())
+    begin, end = (b"".join(marker.split()) for marker in (BEGIN, END))
+    if not text.startswith(begin) or not text.endswith(end):
+        _bad("has no SSH SIGNATURE lines", where)
+    try:
+        return _armor(base64.b64decode(text[len(begin) : -len(end)], validate=True))
+    except binascii.Error:
+        _bad("is not base64", where)
 
 
 def parse(armored: bytes, *, where: str) -> SshSignature:
@@ -82,7 +104,14 @@ def parse(armored: bytes, *, where: str) -> SshSignature:
         _bad("is not base64", where)
     if _armor(blob) != armored:
         _bad("is not armored as OpenSSH does it", where)
-    reader = _Reader(blob, where)
+    try:
+        return _parse_blob(blob, where)
+    except Cut as error:
+        _bad(str(error), where)
+
+
+def _parse_blob(blob: bytes, where: str) -> SshSignature:
+    reader = Reader(blob)
     if reader.take(len(MAGIC)) != MAGIC:
         _bad("does not start with SSHSIG", where)
     if (version := reader.number()) != VERSION:
@@ -93,7 +122,7 @@ def parse(armored: bytes, *, where: str) -> SshSignature:
         _bad("uses the reserved field", where)
     if hash_name != HASH:
         _bad(f"hashes with {hash_name!r:.40}, not with sha512", where)
-    inner = _Reader(signature, where)
+    inner = Reader(signature)
     algorithm, value = inner.string(), inner.string()
     inner.end()
     try:
@@ -115,13 +144,15 @@ def verify(armored: bytes, message: bytes, *, namespace: str, where: str) -> Ssh
         _verify_value(found, _signed(message, namespace.encode()), where)
     except InvalidSignature:
         _bad("does not match the signed bytes", where)
+    except Cut as error:
+        _bad(str(error), where)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         _bad(f"its key or value cannot be read: {error}", where)
     return found
 
 
 def _verify_value(found: SshSignature, data: bytes, where: str) -> None:
-    key_type = _Reader(found.public_key, where).string()
+    key_type = Reader(found.public_key).string()
     line = key_type + b" " + base64.b64encode(found.public_key)
     key = load_ssh_public_key(line)
     if isinstance(key, ed25519.Ed25519PublicKey) and found.algorithm == key_type == b"ssh-ed25519":
@@ -134,7 +165,7 @@ def _verify_value(found: SshSignature, data: bytes, where: str) -> None:
         curve, hash_type = _CURVES[found.algorithm]
         if not isinstance(key.curve, curve):
             _bad("its key is on another curve than it says", where)
-        numbers = _Reader(found.value, where)
+        numbers = Reader(found.value)
         r, s = numbers.integer(), numbers.integer()
         numbers.end()
         key.verify(utils.encode_dss_signature(r, s), data, ec.ECDSA(hash_type()))
@@ -144,9 +175,7 @@ def _verify_value(found: SshSignature, data: bytes, where: str) -> None:
 
 
 def _signed(message: bytes, namespace: bytes) -> bytes:
-    return (
-        MAGIC + _string(namespace) + _string(b"") + _string(HASH) + _string(hashlib.sha512(message).digest())
-    )
+    return MAGIC + string(namespace) + string(b"") + string(HASH) + string(hashlib.sha512(message).digest())
 
 
 def _armor(blob: bytes) -> bytes:
@@ -155,46 +184,13 @@ def _armor(blob: bytes) -> bytes:
     return BEGIN + b"".join(lines) + END
 
 
-def _string(value: bytes) -> bytes:
-    return len(value).to_bytes(4, "big") + value
-
-
 def _bad(what: str, where: str) -> NoReturn:
     raise BadSignature(f"the signature {what}", where=where)
 
 
-@dataclass(slots=True)
-class _Reader:
-    """SSH's wire types, read from hostile bytes."""
-
-    data: bytes
-    where: str
-    at: int = 0
-
-    def take(self, size: int) -> bytes:
-        piece = self.data[self.at : self.at + size]
-        if len(piece) != size:
-            _bad("is cut off", self.where)
-        self.at += size
-        return piece
-
-    def number(self) -> int:
-        return int.from_bytes(self.take(4), "big")
-
-    def string(self) -> bytes:
-        return self.take(self.number())
-
-    def integer(self) -> int:
-        """A positive mpint in its one shortest form."""
-        raw = self.string()
-        value = int.from_bytes(raw, "big", signed=True)
-        if value <= 0 or raw != value.to_bytes(value.bit_length() // 8 + 1, "big"):
-            _bad("holds a number that is not a positive mpint", self.where)
-        return value
-
-    def end(self) -> None:
-        if self.at != len(self.data):
-            _bad("has bytes after its end", self.where)
+def line_of(public_key: bytes) -> str:
+    """The public key line (`type base64`) of a wire form. Raises Cut if it has no type."""
+    return f"{Reader(public_key).string().decode('ascii', 'replace')} {base64.b64encode(public_key).decode()}"
 
 
 def wire_of(line: str, *, where: str) -> bytes:

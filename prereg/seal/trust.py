@@ -16,7 +16,7 @@ from prereg.codec.schema import validate
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Role
 from prereg.seal import sshsig
-from prereg.seal.allowed_signers import AllowedSigner, parse_allowed_signers
+from prereg.seal.allowed_signers import AllowedSigner, parse_allowed_signers, signer_line
 from prereg.seal.revocation import Revocation, parse_revocations, revocation_fault
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
@@ -79,12 +79,12 @@ def read_trust(allowed_signers: Path, roles: Path) -> Trust:
         raise EvidenceIncomplete(error.what, where=error.where, next_step=_TRUST) from None
     gone = parse_revocations(read_once(revoked), where=str(revoked)) if os.path.lexists(revoked) else {}
     trust = Trust(signers=signers, roles=known, revocations=gone, where=str(allowed_signers))
-    _refuse_both(trust)
+    refuse_both(trust)
     return trust
 
 
-def _refuse_both(trust: Trust) -> None:
-    """A reviewer's key and principal never are an author's."""
+def refuse_both(trust: Trust) -> None:
+    """A reviewer's key and principal never are an author's. Raises Untrusted."""
     for principal, roles in trust.roles.items():
         if "author" in roles and "reviewer" in roles:
             raise Untrusted(f"{principal} is both author and reviewer", where=trust.where)
@@ -181,7 +181,15 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return hit
 
 
-def add_signer(repository: Path, principal: str, public_key: str, roles: Collection[Role]) -> None:
+def add_signer(
+    repository: Path,
+    principal: str,
+    public_key: str,
+    roles: Collection[Role],
+    *,
+    valid_after: datetime | None = None,
+    valid_before: datetime | None = None,
+) -> None:
     """Let `principal` sign with `public_key` (an OpenSSH line) in the namespaces of `roles`.
 
     Adds a line to trust/allowed_signers and the roles to trust/roles.json; both are made if missing. Raises
@@ -203,15 +211,17 @@ def add_signer(repository: Path, principal: str, public_key: str, roles: Collect
     order = cast("tuple[Role, ...]", get_args(Role))
     wanted = tuple(r for r in order if r in {*known.get(principal, ()), *roles})
     spaces = sorted({n for role in wanted for n in NAMESPACES[role]})
-    line = f'{principal} namespaces="{",".join(spaces)}" {" ".join(public_key.split()[:2])}\n'
+    line = signer_line(
+        [principal], public_key, namespaces=spaces, valid_after=valid_after, valid_before=valid_before
+    )
     if before and not before.endswith(b"\n"):
         before += b"\n"
-    after = before if line.encode() in before.splitlines(keepends=True) else before + line.encode()
+    after = before if line.encode() in before.splitlines() else before + line.encode() + b"\n"
     known[principal] = wanted
     trust = Trust(
         signers=parse_allowed_signers(after, where=str(signers_file)), roles=known, where=str(signers_file)
     )
-    _refuse_both(trust)
+    refuse_both(trust)
     assert any(s.public_key == wire for s in trust.signers)
     write_whole(signers_file, after)
     write_whole(roles_file, _roles_text(known))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from prereg.errors import UsageError
 from prereg.seal import sshsig
 from prereg.seal.keys import generate_key, load_key
 
@@ -189,64 +188,3 @@ def test_every_single_byte_of_a_signature_counts(signed: bytes) -> None:
 def test_lines_have_70_columns_at_most(signed: bytes) -> None:
     lines = signed.split(b"\n")[1:-2]
     assert [len(line) for line in lines[:-1]] == [70] * (len(lines) - 1)
-
-
-class TestKeys:
-    def test_a_key_is_private_and_never_overwritten(self, tmp_path: Path) -> None:
-        path = tmp_path / "deep" / "key"
-        key = generate_key(path)
-        assert path.stat().st_mode & 0o777 == 0o600
-        assert (tmp_path / "deep" / "key.pub").read_text() == key.public_line + "\n"
-        assert load_key(path).public_key == key.public_key
-        assert "PRIVATE" not in repr(key)
-        with pytest.raises(UsageError, match="never overwritten"):
-            generate_key(path)
-        path.unlink()
-        with pytest.raises(UsageError, match="never overwritten"):
-            generate_key(path)
-
-    def test_a_key_does_not_go_into_a_repository(self, tmp_path: Path) -> None:
-        (tmp_path / ".git").mkdir()
-        with pytest.raises(UsageError, match="does not belong in the repository"):
-            generate_key(tmp_path / "sub" / "key")
-        assert not (tmp_path / "sub").exists()
-        generate_key(tmp_path / "sub" / "key", force=True)
-
-    def test_a_key_that_others_can_read_is_refused(self, tmp_path: Path) -> None:
-        generate_key(tmp_path / "key")
-        (tmp_path / "key").chmod(0o640)
-        with pytest.raises(UsageError, match="0640") as caught:
-            load_key(tmp_path / "key")
-        assert caught.value.next_step == f"chmod 600 {tmp_path / 'key'}"
-
-    @needs_openssh
-    @pytest.mark.parametrize(
-        ("arguments", "what"),
-        [
-            (["-t", "ed25519", "-N", "secret-phrase"], "passphrase"),
-            (["-t", "rsa", "-b", "2048", "-N", ""], "type RSA; signing uses Ed25519"),
-            (["-t", "rsa", "-m", "PEM", "-b", "2048", "-N", ""], "not an OpenSSH private key"),
-        ],
-    )
-    def test_keys_that_cannot_sign_say_why(self, tmp_path: Path, arguments: list[str], what: str) -> None:
-        path = tmp_path / "key"
-        assert keygen("-q", *arguments, "-f", str(path)).returncode == 0
-        with pytest.raises(UsageError, match=what) as caught:
-            load_key(path)
-        assert caught.value.where == str(path)
-        assert caught.value.next_step
-
-    def test_a_missing_a_public_and_a_foreign_file_say_why(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="no such key"):
-            load_key(tmp_path / "key")
-        generate_key(tmp_path / "key")
-        (tmp_path / "key.pub").chmod(0o600)
-        with pytest.raises(UsageError, match="public key") as caught:
-            load_key(tmp_path / "key.pub")
-        assert caught.value.next_step == f"use {tmp_path / 'key'}"
-        (tmp_path / "junk").write_bytes(b"\0junk")
-        (tmp_path / "junk").chmod(0o600)
-        with pytest.raises(UsageError, match="not an OpenSSH private key"):
-            load_key(tmp_path / "junk")
-        with pytest.raises(UsageError, match="cannot be read: Is a directory"):
-            load_key(tmp_path)
