@@ -9,12 +9,13 @@ import os
 import platform
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from harness import fingerprint, wire
 from harness.adapters.base import Adapter, Arm, load, offered
 from harness.collectors import draws
-from harness.oracle import enumerate, naive
+from harness.oracle import enumerate, naive, replay
 from harness.wire import BAD_REQUEST, ENGINE, Channel, JobError, is_seed
 
 
@@ -47,6 +48,8 @@ class Worker:
             "choices": self._choices,
             "explain": self._explain,
             "mechanism": self._mechanism,
+            "replay": self._replay,
+            "trace": self._trace,
             "admit": self._admit,
             "tokenize": self._tokenize,
             "vocabulary": self._vocabulary,
@@ -102,10 +105,7 @@ class Worker:
     def _draws(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         adapter = self._opened()
         arm = _arm(request)
-        seeds = _field(request, "seeds", list)
-        for seed in seeds:
-            if not isinstance(seed, str) or not is_seed(seed):
-                raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
+        seeds = _seeds(request)
         rows = _field(request, "rows", int)
         if isinstance(rows, bool) or rows < 1:
             raise JobError(BAD_REQUEST, "rows is not a positive integer")
@@ -178,6 +178,15 @@ class Worker:
             "law": [{"outcome": outcome, "p": p} for outcome, p in law],
         }
 
+    def _replay(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        found = replay.references(self._opened().kernel())
+        return {"records": [{"prefix": list(prefix), "entry": entry} for prefix, entry in found]}
+
+    def _trace(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
+        trace = offered(self._opened(), "trace")
+        arm, observed = _arm(request), _field(request, "observed", bool)
+        return {"traces": [asdict(trace(arm, seed, observed)) for seed in _seeds(request)]}
+
     def _features(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         from harness import sweep
 
@@ -202,6 +211,14 @@ def _arm(request: Mapping[str, Any]) -> Arm:
     )
 
 
+def _seeds(request: Mapping[str, Any]) -> list[str]:
+    seeds: list[str] = _field(request, "seeds", list)
+    for seed in seeds:
+        if not isinstance(seed, str) or not is_seed(seed):
+            raise JobError(BAD_REQUEST, f"not a seed: {seed!r}")
+    return seeds
+
+
 def _field(mapping: Mapping[str, Any], name: str, kind: type) -> Any:
     value = mapping.get(name)
     if not isinstance(value, kind):
@@ -224,10 +241,13 @@ def main() -> int:
     `prompt`, `cwd`); `draws` (`arm`, `seeds`, `rows`), which sends one `{"id", "request"}` a seed before
     its `ok`; `law` (`naive`, `first`); `choices`, `explain` and `admit` (see
     `harness.collectors.choices_wire`); `mechanism` (`hypothesis`, `logical`), the law under a hypothesis
-    (`harness.mechanisms`); `features` (`adapter`), what the installed engine offers (`harness.sweep`);
-    `tokenize` (`adapter`, `model`, `text`), which gives `{"tokens"}`; `vocabulary` (`tokens`), which
-    gives `{"size", "ends", "texts"}` of the open model, the texts being those of the given tokens;
-    `repeatability`, which gives `{"prompt", "later"}` (see `harness.adapters.base.offered`); `close`.
+    (`harness.mechanisms`); `replay`, which gives `{"records": [{"prefix", "entry"}]}`
+    (`harness.oracle.replay`); `trace` (`arm`, `seeds`, `observed`), which gives `{"traces"}`, one for each
+    request of one row, with the adapter's observers or without (`harness.adapters.base.Trace`); `features`
+    (`adapter`), what the installed engine offers (`harness.sweep`); `tokenize` (`adapter`, `model`, `text`),
+    which gives `{"tokens"}`; `vocabulary` (`tokens`), which gives `{"size", "ends", "texts"}` of the open
+    model, the texts being those of the given tokens; `repeatability`, which gives `{"prompt", "later"}` (see
+    `harness.adapters.base.offered`); `close`.
     Errors: `bad-request`, `unsupported`, `engine`. KeyboardInterrupt, SystemExit and MemoryError end the
     process.
     """

@@ -18,6 +18,9 @@ Outcome: TypeAlias = dict[str, Any]
 Prefix: TypeAlias = tuple[int, ...]
 """Committed tokens after the prompt."""
 
+Entry: TypeAlias = dict[str, Any]
+"""What the engine told of one position beside its token: `tokens`, ascending, and a value for each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
@@ -39,6 +42,21 @@ class Draw:
 
     outcome: Outcome
     counters: Counters
+    record: list[Entry] | None = None
+    """An entry for each position that the engine told of; None where the configuration asks for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One request by what can be seen from outside it, for a comparison with and without observers."""
+
+    outcome: Outcome
+    record: list[Entry] | None
+    calls: int
+    """Calls of the model, or tokens that it evaluated where its engine counts those."""
+
+    state: str
+    """Digest of what the engine held when the request was over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +164,8 @@ def load(name: str) -> Adapter:
     return adapter
 
 
-def offered(adapter: Adapter, name: str) -> Any:
-    """A method that an adapter may have or not; `JobError` (unsupported) if it has not.
+def offered(adapter: Adapter | Kernel, name: str) -> Any:
+    """A method that an adapter (or kernel) may have or not; `JobError` (unsupported) if it has not.
 
     `tokenize(model, text)`: the token ids of a text. `vocabulary()`: `size` and `ends` of the open model's.
     `spell(tokens)`: the text of each token. `repeatability()`: the largest total variations of two rows
@@ -155,10 +173,14 @@ def offered(adapter: Adapter, name: str) -> Any:
     """
     method = getattr(adapter, name, None)
     if method is None:
-        raise JobError(UNSUPPORTED, f"this engine's adapter has no {name}()")
+        raise JobError(UNSUPPORTED, f"{type(adapter).__name__} has no {name}()")
     return method
 
 
-def crash(error: Exception, rows: int, counters: Counters) -> list[Draw]:
-    """The draws of a request whose engine raised: the type's name, and what was counted until then."""
-    return [Draw(outcome={"crash": type(error).__name__}, counters=counters) for _ in range(rows)]
+def crash(error: Exception, rows: int, counters: Counters, records: bool = False) -> list[Draw]:
+    """The draws of a request whose engine raised: the type's name, and what was counted until then.
+
+    Whatever it would have told of its positions is lost with it: with `records` there are no entries.
+    """
+    outcome = {"crash": type(error).__name__}
+    return [Draw(outcome=outcome, counters=counters, record=[] if records else None) for _ in range(rows)]

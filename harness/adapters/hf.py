@@ -5,6 +5,11 @@ end token, so that overshoot stays visible; of a batch, each row up to the lengt
 stopping criteria ended it (the rest is padding). This engine reports no finish reason, so `finish` is a
 function of the tokens: `eos` if the last one is the end token; else `stop` if prompt and tokens, as text,
 end with a stop string; else `length` if there are at least `horizon`; else `other`.
+
+Records of kind `scores` are what `generate()` returned as `scores`: a tuple with one float32 tensor (rows, V)
+for each step, the processed scores before the softmax. The sampling loop appends one a step, the assisted
+loop one for each token that it commits in a round (`GenerationMixin._sample` and `_assisted_decoding`). Each
+tensor's row is one entry with all V tokens; of a batch, a row has those of its steps up to its end.
 """
 
 from __future__ import annotations
@@ -22,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers.utils import logging
 
-from harness.adapters import hf_features, hf_model
-from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
+from harness.adapters import hf_features, hf_model, records
+from harness.adapters.base import Arm, Counters, Draw, Entry, Kernel, Outcome, Prefix, Trace, crash
 from harness.adapters.custom import located
 from harness.adapters.hf_intercept import Probe
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
@@ -54,6 +59,9 @@ class Opened:
     assistant: Any = None
     """The draft model, if the drafter is one."""
 
+    rows: records.Rows | None = None
+    """Makes the entries of records, if the configuration asks for any."""
+
     configs: dict[tuple[bool, int], Any] = field(default_factory=dict)
     """GenerationConfig by (with the drafter, rows); one object each, so that it is prepared once."""
 
@@ -69,23 +77,31 @@ class Opened:
             )
         return known
 
+    def call(self, config: Any, speculation: bool = False, own: Mapping[str, Any] | None = None) -> Any:
+        """Call the engine once; what it returned. `own` replaces fresh instances of a user's classes."""
+        ids = torch.tensor([self.prompt], dtype=torch.long)
+        drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
+        return self.model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            generation_config=config,
+            tokenizer=self.tokenizer,
+            **(self.own.arguments() if own is None else own),
+            **drafter,
+        )
+
     def generate(self, config: Any, speculation: bool = False) -> Any:
         """Call the engine once: token ids of (rows, length), prompt included.
 
         A user's own classes are made anew for it; `JobError` if that fails.
         """
-        ids = torch.tensor([self.prompt], dtype=torch.long)
-        drafter = {"assistant_model": self.assistant} if speculation and self.assistant is not None else {}
-        returned = self.model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            generation_config=config,
-            tokenizer=self.tokenizer,
-            **self.own.arguments(),
-            **drafter,
-        )
-        # With records asked for, the tokens are one part of what comes back.
-        return getattr(returned, "sequences", returned)
+        return sequences(self.call(config, speculation))
+
+    def record(self, returned: Any, row: int, steps: int | None) -> list[Entry] | None:
+        """The record of one row of what the engine returned; only its first `steps` steps if given."""
+        if self.rows is None:
+            return None
+        return self.rows.entries([scores[row].numpy() for scores in returned.scores[:steps]])
 
     def outcome(self, tokens: Prefix) -> Outcome:
         """The return map (see the module)."""
@@ -105,6 +121,11 @@ class Opened:
             if any(text.endswith(stop) for stop in ([stops] if isinstance(stops, str) else stops)):
                 return "stop"
         return "length" if len(tokens) >= self.horizon else "other"
+
+
+def sequences(returned: Any) -> Any:
+    """The tokens in what the engine returned: with records asked for they are one part of it."""
+    return getattr(returned, "sequences", returned)
 
 
 class HfAdapter:
@@ -137,6 +158,9 @@ class HfAdapter:
         if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
             raise JobError(BAD_REQUEST, "configuration.horizon is not a positive integer")
         features = located(configuration.get("features") or {}, cwd)
+        recorded = records.wanted(
+            configuration, "scores", features.get("output_scores") is True, "output_scores"
+        )
         drafter = configuration.get("drafter")
         if drafter is not None:
             hf_features.check_drafter(drafter)
@@ -159,6 +183,7 @@ class HfAdapter:
             drafter=drafter,
             own=hf_features.own_classes(features, loaded.tokenizer, loaded.size, loaded.ends),
             assistant=None if drafter is None else hf_model.assistant(drafter),
+            rows=records.Rows() if recorded else None,
         )
         opened.config(False, 1)
         self._opened = opened
@@ -184,29 +209,37 @@ class HfAdapter:
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
         """One call of `generate()` from `torch.manual_seed(seed)`: `rows` rows off, exactly one row on."""
-        opened = self._configuration()
-        if arm.speculation and opened.drafter is None:
-            raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
+        opened = self._arm(arm)
         if arm.speculation and rows != 1:
             raise JobError(UNSUPPORTED, "assisted decoding in this engine takes one row a request")
         config = opened.config(arm.speculation, rows)
         opened.probe.clear()
         torch.manual_seed(int(seed))
         try:
-            sequences = opened.generate(config, arm.speculation).tolist()
+            returned = opened.call(config, arm.speculation)
         except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
-            return crash(error, rows, opened.probe.counters())
-        start = len(opened.prompt)
+            return crash(error, rows, opened.probe.counters(), opened.rows is not None)
+        start, found = len(opened.prompt), sequences(returned).tolist()
         if arm.speculation:
-            (sequence,) = sequences
-            return [Draw(outcome=opened.outcome(tuple(sequence[start:])), counters=opened.probe.counters())]
-        ends = opened.probe.ends.tolist()
+            (sequence,) = found
+            outcome, record = opened.outcome(tuple(sequence[start:])), opened.record(returned, 0, None)
+            return [Draw(outcome=outcome, counters=opened.probe.counters(), record=record)]
         return [
-            Draw(outcome=opened.outcome(tuple(sequence[start:end])), counters=Counters())
-            for sequence, end in zip(sequences, ends, strict=True)
+            Draw(
+                outcome=opened.outcome(tuple(sequence[start:end])),
+                counters=Counters(),
+                record=opened.record(returned, row, end - start),
+            )
+            for row, (sequence, end) in enumerate(zip(found, opened.probe.ends.tolist(), strict=True))
         ]
+
+    def trace(self, arm: Arm, seed: str, observed: bool) -> Trace:
+        """One request of one row with the observers or without (`harness.adapters.hf_trace`)."""
+        from harness.adapters.hf_trace import trace
+
+        return trace(self._arm(arm), arm.speculation, seed, observed)
 
     def kernel(self) -> Kernel:
         """The sequential kernel of the open configuration (`harness.adapters.hf_kernel`)."""
@@ -218,10 +251,13 @@ class HfAdapter:
         """One arm with its random choices to be made by a chooser (`harness.choices.hf`)."""
         from harness.choices.hf import HfProgram
 
+        return HfProgram(opened=self._arm(arm), speculation=arm.speculation)
+
+    def _arm(self, arm: Arm) -> Opened:
         opened = self._configuration()
         if arm.speculation and opened.drafter is None:
             raise JobError(BAD_REQUEST, f"arm {arm.id!r} speculates, but the configuration has no drafter")
-        return HfProgram(opened=opened, speculation=arm.speculation)
+        return opened
 
     def _configuration(self) -> Opened:
         if self._opened is None:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from harness.adapters.base import Outcome, Prefix
+from harness.adapters.base import Entry, Outcome, Prefix
 from harness.adapters.hf_intercept import Prepared
+from harness.adapters.records import Rows
 from harness.wire import UNSUPPORTED, JobError
 
 if TYPE_CHECKING:
@@ -42,8 +43,18 @@ class HfKernel:
         """Float64 softmax of the processed float32 row after each prefix: (n, V)."""
         result: list[list[float]] = []
         for chunk in self._chunks(prefixes):
-            prepared = self._prepare(len(chunk))
-            result.extend(self._replay(prepared, self._sequences(chunk)).tolist())
+            result.extend(torch.softmax(self._scores(chunk).to(torch.float64), dim=-1).tolist())
+        return result
+
+    def records(self, prefixes: Sequence[Prefix]) -> list[Entry]:
+        """The documented entry of `scores` after each prefix, by teacher-forced replay: (n,).
+
+        "Processed prediction scores of the language modeling head (scores for each vocabulary token before
+        SoftMax) at each generation step": the processed float32 row of the prefix.
+        """
+        result: list[Entry] = []
+        for chunk in self._chunks(prefixes):
+            result.extend(Rows().entries(list(self._scores(chunk).numpy())))
         return result
 
     def stops(self, prefixes: Sequence[Prefix]) -> list[bool]:
@@ -74,7 +85,9 @@ class HfKernel:
     def _sequences(self, prefixes: Sequence[Prefix]) -> Any:
         return torch.tensor([[*self._opened.prompt, *prefix] for prefix in prefixes], dtype=torch.long)
 
-    def _replay(self, prepared: Prepared, sequences: Any) -> Any:
+    def _scores(self, prefixes: Sequence[Prefix]) -> Any:
+        """The processed float32 row after each prefix: (n, V)."""
+        prepared, sequences = self._prepare(len(prefixes)), self._sequences(prefixes)
         model, start = self._opened.model, len(self._opened.prompt)
         scores: Any = None
         with torch.no_grad():
@@ -83,7 +96,7 @@ class HfKernel:
                 logits = model(prefix, attention_mask=torch.ones_like(prefix), use_cache=False).logits
                 # A copy, as in the engine's loop: processors may write into what they are given.
                 scores = prepared.processors(prefix, logits[:, -1].to(dtype=torch.float32, copy=True))
-        return torch.softmax(scores.to(torch.float64), dim=-1)
+        return scores
 
     def _chunks(self, prefixes: Sequence[Prefix]) -> list[Sequence[Prefix]]:
         own = self._opened.own

@@ -7,6 +7,11 @@ token included, and `finish` is null: this method reports none.
 ASCII character each (a trained checkpoint's are not); the end token is not in it, nor anything from a stop
 string on. `finish` is what it reports.
 
+Records of kind `logprobs` are what `create_completion()` returned as `logprobs`: of its `top_logprobs`, one
+dictionary from text to log-probability for each token of the completion (those of a stop string included,
+the end token not; an end token's text is empty). The values are float32 numbers, computed by the engine from
+the model's logits at the end.
+
 Seeds. The engine takes 32 bits, so it gets the low 32 of the draw's seed. All ones means "any seed" to it; a
 draw with such a seed is made with the one before.
 
@@ -23,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
-from harness.adapters import llamacpp_features, llamacpp_load
-from harness.adapters.base import Arm, Counters, Draw, Kernel, Outcome, Prefix, crash
+from harness.adapters import llamacpp_features, llamacpp_load, records
+from harness.adapters.base import Arm, Counters, Draw, Entry, Kernel, Outcome, Prefix, Trace, crash
 from harness.adapters.custom import located
-from harness.adapters.llamacpp_features import GENERATE, Features
+from harness.adapters.llamacpp_features import COMPLETION, GENERATE, Features
 from harness.adapters.llamacpp_observe import Probe, observe
 from harness.wire import BAD_REQUEST, UNSUPPORTED, JobError
 
@@ -42,6 +47,16 @@ class Engine:
 
     llama: Any
     probe: Probe
+    drafter: Any
+    """The engine's drafter without its observer, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one request came to."""
+
+    outcome: Outcome
+    record: list[Entry] | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +83,9 @@ class Opened:
     drafter: Mapping[str, Any] | None = None
     """As the configuration has it."""
 
+    texts: Mapping[str, int] | None = None
+    """Tokens by the text that the engine gives of each, if the configuration asks for records."""
+
     def engine(self, speculation: bool) -> Engine:
         """The engine of an arm."""
         if not speculation:
@@ -77,7 +95,7 @@ class Opened:
 
     def request(
         self, engine: Engine, seed: int, processors: Sequence[Any], criteria: Sequence[Any]
-    ) -> Outcome:
+    ) -> Answer:
         """One request; whatever the engine raises comes through."""
         llama, features = engine.llama, self.features
         engine.probe.clear()
@@ -94,10 +112,20 @@ class Opened:
                 tokens.append(token)
                 if token in self.ends or len(tokens) >= self.horizon:
                     break
-            return {"tokens": tokens, "finish": None}
+            return Answer(outcome={"tokens": tokens, "finish": None}, record=None)
         reply = llama.create_completion(list(self.prompt), max_tokens=self.horizon, seed=seed, **arguments)
         (choice,) = reply["choices"]
-        return self.completion(choice["text"], choice["finish_reason"])
+        outcome = self.completion(choice["text"], choice["finish_reason"])
+        return Answer(outcome=outcome, record=self._record(choice["logprobs"]))
+
+    def _record(self, returned: Mapping[str, Any] | None) -> list[Entry] | None:
+        """The record in what `create_completion()` returned as `logprobs`."""
+        if self.texts is None or returned is None:
+            return None
+        return [
+            records.entry({self.texts[text]: value for text, value in position.items()})
+            for position in returned["top_logprobs"]
+        ]
 
     def completion(self, text: str, finish: str) -> Outcome:
         """The outcome of `create_completion()`."""
@@ -149,6 +177,8 @@ class LlamaCppAdapter:
         described = llamacpp_load.describe(model)
         given = located(configuration.get("features") or {}, cwd)
         features = llamacpp_features.read(given, described.eos)
+        told = features.api == COMPLETION and features.value("logprobs") is not None
+        recorded = records.wanted(configuration, "logprobs", told, f"{COMPLETION}() and logprobs")
         letters = {text: token for token, text in enumerate(described.vocab) if token not in described.ends}
         if features.api != GENERATE and not all(len(text) == 1 and text.isascii() for text in letters):
             raise JobError(UNSUPPORTED, "create_completion() returns text: each token must be one letter")
@@ -177,6 +207,7 @@ class LlamaCppAdapter:
             ends=described.ends,
             letters=letters,
             drafter=drafter,
+            texts=_texts(llamas[0], len(described.vocab)) if recorded else None,
         )
         return digest
 
@@ -206,14 +237,21 @@ class LlamaCppAdapter:
             raise JobError(UNSUPPORTED, "this engine takes one row a request")
         engine = opened.engine(arm.speculation)
         try:
-            outcome = opened.request(
+            answer = opened.request(
                 engine, low_bits(int(seed)), opened.features.fresh(), opened.features.criteria()
             )
         except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
-            return crash(error, rows, engine.probe.counters())
-        return [Draw(outcome=outcome, counters=engine.probe.counters() if arm.speculation else Counters())]
+            return crash(error, rows, engine.probe.counters(), opened.texts is not None)
+        counters = engine.probe.counters() if arm.speculation else Counters()
+        return [Draw(outcome=answer.outcome, counters=counters, record=answer.record)]
+
+    def trace(self, arm: Arm, seed: str, observed: bool) -> Trace:
+        """One request with the observers or without (`harness.adapters.llamacpp_trace`)."""
+        from harness.adapters.llamacpp_trace import trace
+
+        return trace(self._arm(arm), arm.speculation, low_bits(int(seed)), observed)
 
     def kernel(self) -> Kernel:
         """The sequential kernel of the open configuration (`harness.adapters.llamacpp_kernel`)."""
@@ -240,8 +278,18 @@ class LlamaCppAdapter:
 
 
 def _engine(llama: Any) -> Engine:
-    probe = Probe()
-    return Engine(llama=observe(llama, probe), probe=probe)
+    probe, drafter = Probe(), llama.draft_model
+    return Engine(llama=observe(llama, probe), probe=probe, drafter=drafter)
+
+
+def _texts(llama: Any, size: int) -> Mapping[str, int]:
+    """Tokens by the text that the engine gives of each; `JobError` if two have the same."""
+    texts = {llama.detokenize([token]).decode("utf-8", "ignore"): token for token in range(size)}
+    if len(texts) != size:
+        raise JobError(
+            UNSUPPORTED, "records: this engine names tokens by their text, which two of them share"
+        )
+    return texts
 
 
 def low_bits(seed: int) -> int:

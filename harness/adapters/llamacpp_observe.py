@@ -7,6 +7,7 @@ without them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,3 +82,15 @@ def observe(engine: Any, probe: Probe) -> Any:
     if propose is not None:
         engine.draft_model = observed_draft
     return engine
+
+
+@contextmanager
+def unobserved(engine: Any, drafter: Any) -> Iterator[None]:
+    """Take the observers off `engine` for a while; `drafter` is its own, which stands behind one of them."""
+    watched = {name: vars(engine)[name] for name in ("eval", "generate", "draft_model")}
+    del engine.eval, engine.generate
+    engine.draft_model = drafter
+    try:
+        yield
+    finally:
+        vars(engine).update(watched)

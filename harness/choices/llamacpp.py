@@ -102,7 +102,7 @@ class LlamaCppProgram:
 
     def _called(self, engine: Engine, seed: int, processors: list[Any], criteria: list[Any]) -> Outcome:
         try:
-            return self.opened.request(engine, seed, processors, criteria)
+            return self.opened.request(engine, seed, processors, criteria).outcome
         except (MemoryError, JobError):
             raise
         except Exception as error:  # whatever the engine raises is what its caller gets to see
