@@ -24,6 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("study", type=Path, metavar="STUDY", help="the study's folder")
     parser.add_argument("--signers", type=Path, metavar="FILE", help="OpenSSH allowed_signers to trust")
     parser.add_argument("--roles", type=Path, metavar="FILE", help="roles.json to trust")
+    parser.add_argument("--revocations", type=Path, metavar="FILE", help="revocations.json to trust")
     parser.add_argument("--studies", type=Path, metavar="DIR", help="the folder that holds the other studies")
     parser.add_argument(
         "--without-history", action="store_true", help="waive the check of git history, as the reviewer"
@@ -42,6 +43,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         signers=arguments.signers or trust / "allowed_signers",
         roles=arguments.roles or trust / "roles.json",
         studies=arguments.studies or study.resolve().parent,
+        revocations=arguments.revocations,
         without_history=arguments.without_history,
     )
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.ledger import Ledger
-from audits.load import LARGE, SMALL, Folder
+from audits.load import LARGE, SMALL, Folder, moment
 from audits.schema import Schema
-from audits.seal import moment
 from audits.trust import Trust
 
 DECISIONS = "analysis/decisions.json"

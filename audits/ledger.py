@@ -8,9 +8,8 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse_machine
-from audits.load import SMALL, Folder, sha256
+from audits.load import SMALL, Folder, moment, sha256
 from audits.schema import Schema
-from audits.seal import moment
 from audits.trust import Trust
 
 Json = dict[str, Any]

@@ -13,6 +13,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 def sha256(data: bytes) -> str:
     """The digest of the formats page: SHA-256 in lowercase hex."""
     return hashlib.sha256(data).hexdigest()
+
+
+def moment(text: str, file: str, pointer: str) -> datetime:
+    """The moment of an RFC 3339 text the schema already matched; refuses a day that does not exist."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise Fault(f"{text} is not a moment", file=file, pointer=pointer) from None
 
 
 @dataclass(frozen=True, slots=True)

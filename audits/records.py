@@ -18,9 +18,8 @@ from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse, parse_machine
 from audits.leaves import LeafReader, Tree
 from audits.ledger import Ledger
-from audits.load import LARGE, SMALL, Folder, inflate, sha256
+from audits.load import LARGE, SMALL, Folder, inflate, moment, sha256
 from audits.schema import Schema
-from audits.seal import moment
 from audits.study import Study, Unit
 
 _SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")

@@ -19,6 +19,7 @@ from audits.plan import load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
 from audits.report import Outcome
+from audits.revocation import REVOCATIONS, load_revocations
 from audits.rules import load_schemas
 from audits.schema import Schema
 from audits.seal import MANIFEST, SIGNATURE, check_files, check_folder, check_manifest, check_signature
@@ -37,6 +38,8 @@ class Options:
     signers: Path
     roles: Path
     studies: Path
+    revocations: Path | None = None
+    """The revocations to trust; None for those of the study's repository, where it has any."""
     without_history: bool = False
 
 
@@ -129,7 +132,11 @@ class Audit:
     def _step_signature(self, found: Found) -> None:
         if self._manifest is None:
             raise Unavailable("needs the manifest (step 2)")
-        self._trust = load_trust(self._options.signers, self._options.roles, self._schemas["roles"])
+        path = self._options.revocations
+        own = self._options.study.resolve().parent.parent / "trust" / REVOCATIONS
+        revoked = load_revocations(path or own, path is not None, self._schemas)
+        signers, roles = self._options.signers, self._options.roles
+        self._trust = load_trust(signers, roles, self._schemas["roles"], revoked)
         check_signature(self._folder, self._manifest, self._trust, found)
 
     def _step_study(self, found: Found) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from datetime import datetime
 from typing import Any
 
 from audits import RULES
 from audits.fault import Fault, Found
-from audits.load import SMALL, Folder
+from audits.load import SMALL, Folder, moment
 from audits.schema import Schema
 from audits.trust import Trust
 
@@ -25,14 +24,6 @@ _KNOWN = {
 }  # fmt: skip
 _FOLDERS = {"seal", "records", "analysis", "audit", "report"}
 _RESERVED = ("seal/", "records/", "analysis/", "audit/", "report/", "ledger.")
-
-
-def moment(text: str, file: str, pointer: str) -> datetime:
-    """The moment of an RFC 3339 text the schema already matched; refuses a day that does not exist."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        raise Fault(f"{text} is not a moment", file=file, pointer=pointer) from None
 
 
 def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:

@@ -1,4 +1,4 @@
-"""Who may sign what: OpenSSH's ``allowed_signers`` and ``roles.json``."""
+"""Who may sign what, and when: OpenSSH's ``allowed_signers``, ``roles.json`` and ``revocations.json``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from audits.fault import Fault
 from audits.jsonc import parse
+from audits.revocation import Revocation
 from audits.schema import Schema
 from audits.sshsig import KEY_TYPES, SignatureFault, fingerprint, verify
 from audits.sshsig import parse as parse_signature
@@ -131,6 +132,8 @@ class Trust:
 
     signers: tuple[Signer, ...]
     roles: dict[str, tuple[str, ...]]
+    revoked: dict[str, Revocation] = field(default_factory=dict)
+    """What takes a key back, by its fingerprint."""
 
     def check(
         self,
@@ -141,8 +144,12 @@ class Trust:
         principal: str,
         roles: Iterable[str],
         at: datetime,
+        stamped: bool = False,
     ) -> str:
-        """Verify a signature by a principal in one of these roles; returns the key's fingerprint."""
+        """Verify a signature by a principal in one of these roles; returns the key's fingerprint.
+
+        ``at`` is its attested time; ``stamped`` says that a verified timestamp over this signature tells it.
+        """
         wanted = tuple(roles)
         signature = parse_signature(armored)
         verify(message, signature, namespace)
@@ -153,6 +160,8 @@ class Trust:
             raise SignatureFault(f"{name} is not an allowed key of {principal}: allowed_signers has it {why}")
         if not set(wanted) & set(self.roles.get(principal, ())):
             raise SignatureFault(f"{principal} has no role {' or '.join(wanted)} in roles.json")
+        if (revocation := self.revoked.get(name)) and (why := revocation.refuses(at, stamped)):
+            raise SignatureFault(f"{name} of {principal} {why}")
         return name
 
     def check_separation(self) -> None:
@@ -169,8 +178,10 @@ class Trust:
                 raise Fault(f"one key, {fingerprint(key)}, stands for {names}", file="allowed_signers")
 
 
-def load_trust(signers: Path, roles: Path, schema: Schema) -> Trust:
-    """Read the two files of trust."""
+def load_trust(
+    signers: Path, roles: Path, schema: Schema, revoked: dict[str, Revocation] | None = None
+) -> Trust:
+    """Read the two files of trust; ``revoked`` is what the third one says."""
     parts = []
     for path, option in ((signers, "--signers"), (roles, "--roles")):
         try:
@@ -184,7 +195,9 @@ def load_trust(signers: Path, roles: Path, schema: Schema) -> Trust:
     except Fault as fault:
         raise fault.at(str(roles)) from None
     trust = Trust(
-        tuple(parse_signers(parts[0], str(signers))), {k: tuple(v) for k, v in value["roles"].items()}
+        tuple(parse_signers(parts[0], str(signers))),
+        {name: tuple(held) for name, held in value["roles"].items()},
+        revoked or {},
     )
     trust.check_separation()
     return trust

@@ -1,0 +1,62 @@
+"""Keys that no longer sign: ``trust/revocations.json``, for all studies of a repository (section 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from audits.fault import Fault
+from audits.jsonc import parse
+from audits.load import moment
+from audits.schema import Schema
+
+REVOCATIONS = "revocations.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revocation:
+    """One key that was taken back."""
+
+    at: datetime
+    reason: str
+    """``superseded``, ``lost`` or ``compromised``."""
+
+    def refuses(self, at: datetime, stamped: bool) -> str:
+        """Why a signature with this attested time does not count; empty if it does.
+
+        Whoever has a compromised key can write any time but that of a timestamp.
+        """
+        said = f"was revoked at {self.at.isoformat()} ({self.reason})"
+        if at >= self.at:
+            return f"{said}, and the signature is of {at.isoformat()}"
+        if self.reason == "compromised" and not stamped:
+            return f"{said}, and no verified timestamp says that the signature is from before"
+        return ""
+
+
+def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> dict[str, Revocation]:
+    """What is revoked, by the key's fingerprint; nothing where there is no such file.
+
+    ``given`` says that the reviewer named the file: it must be there then.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not given and not path.is_symlink():
+            return {}
+        then = "name it with --revocations"
+        raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
+    try:
+        value = parse(data)
+        schemas["revocations"].check(value)
+        revoked: dict[str, Revocation] = {}
+        for i, item in enumerate(value["revocations"]):
+            at = moment(item["at"], "", f"/revocations/{i}/at")
+            if item["key"] in revoked:
+                raise Fault(f"{item['key']} is there twice", pointer=f"/revocations/{i}/key")
+            revoked[item["key"]] = Revocation(at=at, reason=item["reason"])
+    except Fault as fault:
+        raise fault.at(str(path)) from None
+    return revoked
