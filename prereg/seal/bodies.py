@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, assert_never
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
 from prereg.model.plan import Shard
-from prereg.model.seal import Entry, Manifest
+from prereg.model.seal import EDITION_2, Entry
+from prereg.model.study import Study
 from prereg.seal.head import ROLES
+from prereg.seal.lineage import Sealed
+from prereg.seal.manifest import WHERE
 from prereg.seal.trust import Trust
+from prereg.store.folder import shard_at
 
 
 def check_bodies(
     entries: Sequence[Entry],
     *,
-    manifest: Manifest,
-    seal: str,
-    signature: bytes,
+    lineage: Sequence[Sealed],
+    signatures: Mapping[str, bytes],
+    study: Study,
     planned: Mapping[tuple[str, int], Shard],
     trust: Trust,
 ) -> None:
-    """Check every entry of a sound chain. Raises VerificationFailed with the line and the field."""
-    stored: set[tuple[str, int]] = set()
+    """Check every entry of a sound chain. Raises VerificationFailed with the line and the field.
+
+    `lineage` are the seals by their manifests, oldest first, and `signatures` the bytes of theirs.
+    """
+    manifest = lineage[-1].manifest
+    stored: dict[tuple[str, int], Mapping[str, Any]] = {}
     invalid: set[str] = set()
     units = {unit for unit, _ in planned}
+    seal = 0
     for number, entry in enumerate(entries, 1):
         line = f"ledger.jsonl:{number}#"
         body = entry.body
+        if entry.type in EDITION_2 and getattr(study.protocol, "edition", 1) != 2:
+            raise VerificationFailed(f"a study of edition 1 has no {entry.type}", where=f"{line}/type")
         if not set(ROLES[entry.type]) & set(trust.roles.get(entry.actor, ())):
             wanted = " or ".join(ROLES[entry.type])
             raise VerificationFailed(f"{entry.actor} has no role {wanted}", where=f"{line}/actor")
-        if "seal" in body and body["seal"] != seal:
+        if entry.type == "amended":
+            seal += 1
+            if seal == len(lineage):
+                raise VerificationFailed(f"no such amendment leads to {WHERE}", where=f"{line}/body/seal")
+        if "seal" in body and body["seal"] != lineage[seal].seal:
             raise VerificationFailed("is not this study's seal digest", where=f"{line}/body/seal")
         if "unit" in body and body["unit"] not in units:
             raise VerificationFailed(f"there is no unit {body['unit']}", where=f"{line}/body/unit")
         match entry.type:
-            case "sealed":
-                _sealed(entry, manifest, signature, line)
+            case "sealed" | "amended":
+                _sealed(entry, lineage[seal], signatures, line)
             case "collection-started":
                 for build, fingerprint in body["environments"].items():
                     if manifest.environments.get(build) != fingerprint:
@@ -54,29 +70,70 @@ def check_bodies(
                     raise VerificationFailed(
                         f"the plan says {planned[place].draws} draws", where=f"{line}/body/draws"
                     )
-                stored.add(place)
+                stored[place] = body
             case "unit-invalid":
                 invalid.add(body["unit"])
             case "collection-ended":
                 _ended(entry, stored, invalid, planned, line)
+            case "deviation":
+                if seal == len(lineage) - 1:  # of an earlier plan nothing is left to hold it against
+                    _about(entry, study, units, line)
+            case "relocation":
+                _relocated(entry, stored, line)
             case "analysis" | "audit":
                 pass  # held against their files in step 8
-
-
-def _sealed(entry: Entry, manifest: Manifest, signature: bytes, line: str) -> None:
-    if entry.actor != manifest.author.principal:
-        raise VerificationFailed("is not the manifest's author", where=f"{line}/actor")
-    if entry.body["signature_sha256"] != digest(signature):
+            case "cosigned" | "timestamped":
+                pass  # held against their files in step 4
+            case "pushed" | "closed":
+                pass  # said, and nothing here to hold it against
+            case _ as never:
+                assert_never(never)
+    if seal != len(lineage) - 1:
         raise VerificationFailed(
-            "is not the digest of seal/manifest.json.sig", where=f"{line}/body/signature_sha256"
+            f"ends with {seal} amendments; {WHERE} is the seal after {len(lineage) - 1}", where="ledger.jsonl"
         )
-    if entry.body["commit"] != manifest.commit:
+
+
+def _about(entry: Entry, study: Study, units: set[str], line: str) -> None:
+    known = units | {c.id for c in study.protocol.configurations}
+    for i, name in enumerate(entry.body["about"]):
+        if name not in known:
+            raise VerificationFailed(
+                f"there is no configuration or unit {name}", where=f"{line}/body/about/{i}"
+            )
+
+
+def _relocated(entry: Entry, stored: Mapping[tuple[str, int], Mapping[str, Any]], line: str) -> None:
+    """What was moved is what was stored: the size of a meta, which no entry tells, is left to step 7."""
+    for i, file in enumerate(entry.body["files"]):
+        where = f"{line}/body/files/{i}"
+        at = shard_at(file["to"])
+        body = stored.get(at[:2]) if at is not None else None
+        if at is None or body is None:
+            raise VerificationFailed("is no file of a shard stored before", where=f"{where}/to")
+        kind = at[2]
+        if file["sha256"] != body["records_sha256" if kind == "jsonl.gz" else "meta_sha256"]:
+            raise VerificationFailed("is not the digest that was stored", where=f"{where}/sha256")
+        if kind == "jsonl.gz" and file["size"] != body["records_size"]:
+            raise VerificationFailed("is not the size that was stored", where=f"{where}/size")
+
+
+def _sealed(entry: Entry, one: Sealed, signatures: Mapping[str, bytes], line: str) -> None:
+    if entry.actor != one.manifest.author.principal:
+        raise VerificationFailed("is not the manifest's author", where=f"{line}/actor")
+    if entry.body["signature_sha256"] != digest(signatures[one.seal]):
+        raise VerificationFailed(
+            f"is not the digest of {one.where}.sig", where=f"{line}/body/signature_sha256"
+        )
+    if entry.body["commit"] != one.manifest.commit:
         raise VerificationFailed("is not the manifest's commit", where=f"{line}/body/commit")
+    if entry.body.get("previous") != one.manifest.amends:
+        raise VerificationFailed(f"is not the `amends` of {one.where}", where=f"{line}/body/previous")
 
 
 def _ended(
     entry: Entry,
-    stored: set[tuple[str, int]],
+    stored: Mapping[tuple[str, int], Mapping[str, Any]],
     invalid: set[str],
     planned: Mapping[tuple[str, int], Shard],
     line: str,

@@ -12,6 +12,7 @@ from prereg.model.places import state
 from prereg.model.plan import Shard, plan
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
+from prereg.seal.lineage import Sealed
 from prereg.seal.trust import Trust
 from prereg.store.folder import Tree
 from prereg.store.layout import StudyPaths
@@ -106,8 +107,14 @@ class Run:
         return self._get("files", dict, 3)
 
     @property
-    def signature(self) -> bytes:
-        return self._get("signature", bytes, 4)
+    def lineage(self) -> tuple[Sealed, ...]:
+        """Every seal by its manifest, oldest first; the last is the present one."""
+        return self._get("lineage", tuple, 2)
+
+    @property
+    def signatures(self) -> dict[str, bytes]:
+        """The bytes of every seal's signature, by seal digest."""
+        return self._get("signatures", dict, 4)
 
     @property
     def trust(self) -> Trust:

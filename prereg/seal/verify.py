@@ -13,7 +13,6 @@ from prereg.codec.study_files import parse_study
 from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
 from prereg.model.places import state
 from prereg.model.seal import State, Step
-from prereg.seal import sshsig
 from prereg.seal.bodies import check_bodies
 from prereg.seal.evidence import (
     authenticated_shard,
@@ -22,16 +21,17 @@ from prereg.seal.evidence import (
     networks_before,
 )
 from prereg.seal.head import check_head
+from prereg.seal.lineage import check_earlier_signatures, check_seal_signature, read_lineage
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
-from prereg.seal.trust import AUTHOR, SEAL, check_signer, load_trust
+from prereg.seal.trust import load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
 from prereg.store.files import read_in
 from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import line_digests, parse_time, read_ledger
+from prereg.store.ledger import line_digests, read_ledger
 from prereg.store.repo import Repo
 
 NEXT: dict[State, str] = {
@@ -135,11 +135,14 @@ def step_1_folder(run: Run) -> tuple[int, str]:
 
 
 def step_2_manifest(run: Run) -> tuple[int, str]:
-    """The manifest is canonical, of its schema, and names safe paths only."""
+    """The manifest and those that it amends are canonical, of their schema, and name safe paths only."""
     data = _read(run, WHERE)
     run.found["manifest"] = read_manifest(data)
     run.found["manifest_bytes"] = data
-    return 1, f"seal {run.seal}"
+    chain = read_lineage(run.paths, run.tree, data)
+    run.found["lineage"] = chain
+    amended = f", amendment number {len(chain) - 1}" if len(chain) > 1 else ""
+    return len(chain), f"seal {run.seal}{amended}"
 
 
 def step_3_files(run: Run) -> tuple[int, str]:
@@ -173,26 +176,15 @@ def step_3_files(run: Run) -> tuple[int, str]:
 
 
 def step_4_signature(run: Run) -> tuple[int, str]:
-    """The manifest is signed by the author it names, who is allowed to."""
+    """Each manifest is signed by the author it names, who is allowed to."""
     where = f"{WHERE}.sig"
     armored = _read(run, where)
     run.found["trust"] = load_trust(run.paths)
+    check_seal_signature(run.lineage[-1], armored, run.trust)
+    earlier = check_earlier_signatures(run.paths, run.lineage, run.trust)
+    run.found["signatures"] = {**earlier, run.seal: armored}
     author = run.manifest.author
-    signature = sshsig.verify(armored, run.manifest_bytes, namespace=SEAL, where=where)
-    name = sshsig.fingerprint(signature.public_key)
-    if name != author.key:
-        raise VerificationFailed(f"is by {name}, not by the author's key {author.key}", where=where)
-    check_signer(
-        run.trust,
-        principal=author.principal,
-        public_key=signature.public_key,
-        roles=AUTHOR,
-        namespace=SEAL,
-        at=parse_time(run.manifest.created),
-        where=where,
-    )
-    run.found["signature"] = armored
-    return 1, f"{author.principal} {author.key}"
+    return len(run.lineage), f"{author.principal} {author.key}"
 
 
 def step_5_study_files(run: Run) -> tuple[int, str]:
@@ -220,9 +212,9 @@ def step_6_ledger(run: Run) -> tuple[int, str]:
     run.found["signed"] = _signed_head(run, data)
     check_bodies(
         entries,
-        manifest=run.manifest,
-        seal=run.seal,
-        signature=run.signature,
+        lineage=run.lineage,
+        signatures=run.signatures,
+        study=run.study,
         planned=run.planned(),
         trust=run.trust,
     )

@@ -47,6 +47,11 @@ class StudyPaths:
         return self.seal / "SHA256SUMS"
 
     @property
+    def lineage(self) -> Path:
+        """The seals that were amended, each in a folder named by its digest."""
+        return self.seal / "lineage"
+
+    @property
     def ledger(self) -> Path:
         return self.root / "ledger.jsonl"
 
