@@ -14,6 +14,7 @@ from typing import Any
 from prereg.codec.overlap import Span, folded
 from prereg.collect.executors.base import opening_of, walk_of
 from prereg.collect.network import isolation
+from prereg.collect.observers import REQUESTS, compare_observed
 from prereg.collect.runtime import environment_of, interpreter
 from prereg.collect.staging import staged
 from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
@@ -55,7 +56,9 @@ class Rehearsal:
 def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
     """Make one request, or begin one walk, for every configuration and arm, from the files as they lie there.
 
-    Raises WrongState if a build is not made, and EngineFailed if a worker is lost or refuses.
+    A few requests of each speculating arm are made with the counting observers and without. Raises WrongState
+    if a build is not made, and EngineFailed if a worker is lost or refuses, or if the observers change
+    anything.
     """
     files: dict[str, bytes] = {}
     executable = set()
@@ -66,7 +69,7 @@ def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
     builds = {c.build for c in study.protocol.configurations}
     environments = {name: environment_of(name) for name in sorted(builds)}
     files |= {f"code/{name}": data for name, data in sealed_code(builds).items()}
-    seed = free_seed(repository_spans(paths.studies))
+    seeds = free_seeds(repository_spans(paths.studies), REQUESTS)
     found: list[Rehearsal] = []
     with staged(files, frozenset(executable)) as stage:
         for build, environment in environments.items():
@@ -76,22 +79,23 @@ def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
                 scratch=stage.scratch / build,
                 isolation=isolation(),
             )
-            found += _on_build(study, build, launch, stage.study, seed)
+            found += _on_build(study, build, launch, stage.study, seeds)
     order = {c.id: i for i, c in enumerate(study.protocol.configurations)}
     return sorted(found, key=lambda r: (order[r.configuration], r.channel))
 
 
-def free_seed(spans: list[Span]) -> int:
-    """The least seed whose low 32 bits no study reserves or has used."""
+def free_seeds(spans: list[Span], count: int) -> list[int]:
+    """The least seeds whose low 32 bits no study reserves or has used."""
+    found: list[int] = []
     seed = 0
-    for first, end in sorted(piece for span in spans for piece in folded(span.first, span.end)):
-        if seed < first:
-            break
+    taken = sorted(piece for span in spans for piece in folded(span.first, span.end))
+    for first, end in [*taken, (2**32, 2**32)]:
+        found += range(seed, min(first, seed + count - len(found)))
         seed = max(seed, end)
-    return seed
+    return found
 
 
-def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seed: int) -> list[Rehearsal]:
+def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seeds: list[int]) -> list[Rehearsal]:
     protocol = study.protocol
     ceiling = float(protocol.ceilings.request_seconds)
     found = []
@@ -105,9 +109,11 @@ def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seed: int) ->
                 worker.call("open", **opening_of(protocol, configuration).fields(), cwd=str(cwd))
                 for arm in protocol.arms:
                     if configuration in protocol.drawn():
-                        found.append(_request(worker, study, configuration, arm, seed, ceiling))
+                        found.append(_request(worker, study, configuration, arm, seeds[0], ceiling))
                     if configuration in protocol.walked():
-                        found.append(_walk(worker, study, configuration, arm, seed, ceiling))
+                        found.append(_walk(worker, study, configuration, arm, seeds[0], ceiling))
+                    if configuration.adapter != "command" and arm.speculation and configuration.drafter:
+                        compare_observed(worker, current, _arm(arm), seeds, ceiling)
     except (WorkerLost, WorkerRefused, OSError) as error:
         raise EngineFailed(
             f"{current} cannot be run: {error}",
