@@ -20,8 +20,9 @@ _TAIL = 25
 _TOLD = ("Collecting ", "Downloading ", "Installing ", "Successfully ", "Building wheel ")
 """Beginnings of the installer's lines that show how far it is; the rest is shown only when it fails."""
 
-_STEP = re.compile(r"\[\d+/\d+\] ")
-"""How a compilation counts its steps. There are hundreds: one every few seconds is told."""
+_STEP = re.compile(r"\[\d+/\d+\] |I: ")
+"""How a compilation counts its steps, and how debootstrap begins its own. There are hundreds: one every few
+seconds is told."""
 
 EVERY = 10.0
 """Seconds between two such steps."""
@@ -50,12 +51,20 @@ def pip_for(base: str, name: str) -> Sequence[str]:
         )
         if done.returncode == 0:
             return (python, "-m", "pip")
-    import ensurepip
-
-    bundled = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
-    if not bundled:
+    bundled = bundled_pip()
+    if bundled is None:
         raise EngineFailed(f"no pip to install the build {name} with", next_step=f"{base} -m ensurepip")
-    return (base, str(bundled[-1] / "pip"))
+    return (base, str(bundled / "pip"))
+
+
+def bundled_pip() -> Path | None:
+    """The wheel of pip that came with this Python, which runs as it is; None where it was taken out."""
+    try:
+        import ensurepip
+    except ImportError:
+        return None
+    bundled = sorted(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"))
+    return bundled[-1] if bundled else None
 
 
 def run(

@@ -13,7 +13,7 @@ from prereg.model.record import Network
 
 # Connecting a UDP socket sends nothing; it fails exactly when no route exists. The address is reserved for
 # documentation (RFC 5737): no host would hear of it in any case.
-_PROBE = """
+PROBE = """
 import socket, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
     try:
@@ -46,7 +46,7 @@ def isolation() -> Isolation:
     for prefix in ways if os.geteuid() == 0 else ways[1:]:
         try:
             done = subprocess.run(
-                [*prefix, sys.executable, "-I", "-c", _PROBE],
+                [*prefix, sys.executable, "-I", "-c", PROBE],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=30,

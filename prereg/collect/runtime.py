@@ -215,7 +215,7 @@ def build_environment(name: str | Build, progress: Progress) -> Path:
             return folder
         if folder.exists():
             shutil.rmtree(folder)
-        base, version = _base_python(build)
+        base, version = base_python(build)
         progress.note(f"{build.name}: making the environment {folder}")
         run([base, "-m", "venv", "--without-pip", str(folder)], build.name, progress)
         _install(build, base, version, folder, progress)
@@ -280,7 +280,7 @@ def _finish(build: Build, folder: Path, progress: Progress) -> None:
     progress.note(f"{build.name}: built, fingerprint {taken.digest}")
 
 
-def _base_python(build: Build) -> tuple[str, str]:
+def base_python(build: Build) -> tuple[str, str]:
     """The interpreter to build with, and its version: PREREG_PYTHON, else the one under ours; it must fit."""
     base = os.environ.get("PREREG_PYTHON") or getattr(sys, "_base_executable", "") or sys.executable
     code = "import sys; sys.stdout.write('%d.%d' % sys.version_info[:2])"

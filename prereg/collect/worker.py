@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+from typing import Protocol as Interface
 
 from prereg.collect.network import Isolation
 
@@ -44,8 +45,34 @@ class WorkerRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A process to be started."""
+
+    argv: list[str]
+    cwd: Path
+    variables: dict[str, str]
+
+
+class Start(Interface):
+    """A way to start one worker, and to stop whatever of it is not in the group of the started process."""
+
+    @property
+    def grace(self) -> float:
+        """Seconds that the process may take to end, once the worker has."""
+        ...
+
+    def command(self) -> Command:
+        """The process whose streams are the worker's. Called once."""
+        ...
+
+    def stop(self) -> None:
+        """Stop what killing that process leaves. Safe from any thread, any number of times."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What a worker is started from."""
+    """A worker in the environment of its build, on this machine."""
 
     python: Path
     """The interpreter of the build's environment."""
@@ -55,24 +82,52 @@ class Launch:
     """The worker's own folder for home, caches and temporary files."""
     isolation: Isolation
 
+    @property
+    def grace(self) -> float:
+        """See `Start.grace`."""
+        return 0.2
+
+    def command(self) -> Command:
+        """See `Start.command`."""
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        return Command(
+            argv=[*self.isolation.prefix, *leash(), *python_command(str(self.python), str(self.code))],
+            cwd=self.scratch,
+            variables=environment(str(self.scratch), str(self.python.parent)),
+        )
+
+    def stop(self) -> None:
+        """See `Start.stop`: the group has everything."""
+
+
+def leash() -> list[str]:
+    """Words in front of a command that is to die with the collector, where the system has them.
+
+    A worker that hangs would otherwise live on for ever after its collector was killed.
+    """
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+
+
+def python_command(python: str, code: str) -> list[str]:
+    """The worker's own command line: its interpreter, and the folder that holds `harness/`."""
+    # Isolated as by `-I`, except that Python's variables count: `environment` makes them, and all others.
+    return [python, "-s", "-P", "-B", "-c", _START, code]
+
 
 class Worker:
     """One worker process. Every method but `kill` belongs to the thread that started it."""
 
-    def __init__(self, launch: Launch) -> None:
-        launch.scratch.mkdir(parents=True, exist_ok=True)
-        # If the collector is killed, its workers must not live on: a hung one would do so for ever.
-        setpriv = shutil.which("setpriv")
-        leash = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
-        # Isolated as by `-I`, except that Python's variables count: `environment` makes them, and all others.
-        python = [str(launch.python), "-s", "-P", "-B", "-c", _START, str(launch.code)]
+    def __init__(self, launch: Start) -> None:
+        self._launch = launch
+        command = launch.command()
         self._process = subprocess.Popen(
-            [*launch.isolation.prefix, *leash, *python],
+            command.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=launch.scratch,
-            env=environment(launch),
+            cwd=command.cwd,
+            env=command.variables,
             start_new_session=True,
             bufsize=0,
         )
@@ -240,7 +295,7 @@ class Worker:
 
     def _lose(self, what: str) -> NoReturn:
         """Kill the worker and raise WorkerLost with how it ended and what it said last."""
-        ended = self._exits(0.2)  # one that is ending by itself shall tell its own exit status
+        ended = self._exits(self._launch.grace)  # one that is ending by itself shall tell its own exit status
         self.kill()
         with contextlib.suppress(OSError, KeyError, ValueError):
             self._read_stderr()
@@ -251,7 +306,7 @@ class Worker:
         raise WorkerLost(f"the worker {what}" + (f"; its last words: {tail}" if tail else ""))
 
     def kill(self) -> None:
-        """Kill the worker's whole process group. Safe from any thread and any number of times."""
+        """Kill all of the worker. Safe from any thread and any number of times."""
         with self._reaping:
             self._kill_group()
 
@@ -260,6 +315,7 @@ class Worker:
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            self._launch.stop()
 
     def _exits(self, seconds: float) -> bool:
         """Whether the worker exits within that time; it stays unreaped."""
@@ -297,10 +353,8 @@ class Worker:
         self.close()
 
 
-def environment(launch: Launch) -> dict[str, str]:
+def environment(scratch: str, bin_folder: str) -> dict[str, str]:
     """The worker's whole environment: nothing of the user's, no tokens, no way online."""
-    scratch = str(launch.scratch)
-    bin_folder = str(launch.python.parent)
     return {
         "PATH": os.pathsep.join([bin_folder, "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": scratch,
