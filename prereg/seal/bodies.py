@@ -38,7 +38,7 @@ def check_bodies(
     for number, entry in enumerate(entries, 1):
         line = f"ledger.jsonl:{number}#"
         body = entry.body
-        if entry.type in EDITION_2 and getattr(study.protocol, "edition", 1) != 2:
+        if entry.type in EDITION_2 and study.protocol.edition != 2:
             raise VerificationFailed(f"a study of edition 1 has no {entry.type}", where=f"{line}/type")
         if not set(ROLES[entry.type]) & set(trust.roles.get(entry.actor, ())):
             wanted = " or ".join(ROLES[entry.type])

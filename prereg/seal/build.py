@@ -15,11 +15,11 @@ from prereg.errors import UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Manifest, Signer
 from prereg.model.study import Study
 from prereg.seal import trust as trust_rules
-from prereg.seal.finish import trailers
 from prereg.seal.head import head_bytes, sign_head
 from prereg.seal.keys import SigningKey
 from prereg.seal.manifest import Mode, manifest_bytes, sealed_files, sums_bytes
 from prereg.seal.own_files import own_file_problems
+from prereg.seal.trailers import seal_tag, trailers
 from prereg.store.files import read_with_mode, write_whole
 from prereg.store.folder import Tree, is_unsealed, walk
 from prereg.store.harness import harness_digest, sealed_code, sealed_harness
@@ -65,7 +65,7 @@ def seal_study(
         study = _refuse_content(paths, authored, environments)
         created = timestamp(now)
         _refuse_signer(paths, key, principal, created)
-        tag = f"prereg/{study.protocol.study}/sealed"
+        tag = seal_tag(study.protocol.study, 0)
         if repo.tag(tag) is not None:
             raise WrongState(f"the tag {tag} exists", where=str(repo.top), next_step=f"git show {tag}")
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from prereg.errors import VerificationFailed
+from prereg.model.places import seals
 from prereg.seal.head import head_bytes, sign_head
 from prereg.seal.keys import SigningKey
+from prereg.seal.trailers import trailers
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import head_of, read_ledger
@@ -31,7 +33,7 @@ def sign_head_and_commit(
     with study_lock(paths):
         data = read_once(paths.ledger)
         entries = read_ledger(data)
-        first, last = entries[0], entries[-1]
+        last = entries[-1]
         if last.actor != principal:
             raise VerificationFailed(
                 f"the last entry is {last.actor}'s; {principal} cannot sign its head", where="ledger.jsonl"
@@ -44,14 +46,9 @@ def sign_head_and_commit(
         return Repo.find(paths.root).commit(
             [paths.ledger, paths.head, paths.head_signature, *touched],
             message,
-            trailers(study, first.body["seal"], head),
+            trailers(study, seals(entries)[-1], head),
             principal=principal,
         )
-
-
-def trailers(study: str, seal: str, head: str) -> dict[str, str]:
-    """What every commit of a verb carries."""
-    return {"Prereg-Study": study, "Prereg-Seal": seal, "Prereg-Ledger-Head": head}
 
 
 def _study_of(paths: StudyPaths) -> str:

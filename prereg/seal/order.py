@@ -8,38 +8,37 @@ from collections.abc import Sequence
 from prereg.errors import PreregError, VerificationFailed
 from prereg.model.seal import Entry
 from prereg.seal.head import check_head
+from prereg.seal.lineage import Sealed
 from prereg.seal.trust import Trust
 from prereg.store.layout import StudyPaths
 from prereg.store.repo import Repo
 
 
-def check_order(paths: StudyPaths, *, manifest: bytes, ledger: bytes) -> tuple[int, str]:
-    """Check the history of HEAD; returns how many commits were looked at and the seal's commit.
+def check_order(
+    paths: StudyPaths, *, lineage: Sequence[Sealed], ledger: bytes
+) -> tuple[int, tuple[str, ...]]:
+    """Check the history of HEAD; returns how many commits were looked at and the commit of each seal.
 
-    Raises VerificationFailed if the present manifest was never committed, if a commit that touches records/
-    does not come after it, or if a committed ledger is no byte prefix of the present one; WrongState outside
-    a repository or in one whose history is cut.
+    Raises VerificationFailed if a manifest of the lineage was never committed, or before the one it amends,
+    if a commit that touches records/ does not come after the last, or if a ledger committed since the first
+    is no byte prefix of the present one; WrongState outside a repository or in one whose history is cut.
     """
     repo = Repo.find(paths.root)
     repo.refuse_partial_history()
-    sealed = seal_commit(repo, paths, manifest)
-    if sealed is None:
-        raise VerificationFailed(
-            "no commit in the history of HEAD holds this manifest",
-            where="seal/manifest.json",
-            next_step=f"git log --all -- {paths.manifest}",
-        )
-    after = repo.descendants(sealed)
-    looked = 1
+    commits = _seal_commits(repo, paths, lineage)
+    first, last = commits[0], commits[-1]
+    after = repo.descendants(last)
+    looked = len(commits)
     for commit in repo.commits_touching(paths.records):
         looked += 1
         if commit not in after:
             raise VerificationFailed(
-                f"commit {commit[:12]} touches records/ and does not come after the seal's {sealed[:12]}",
+                f"commit {commit[:12]} touches records/ and does not come after the seal's {last[:12]}",
                 where="records/",
             )
+    since = repo.descendants(first)
     for commit in repo.commits_touching(paths.ledger):
-        if commit != sealed and commit not in after:
+        if commit != first and commit not in since:
             continue
         looked += 1
         committed = repo.blob_at(commit, paths.ledger)
@@ -49,7 +48,26 @@ def check_order(paths: StudyPaths, *, manifest: bytes, ledger: bytes) -> tuple[i
                 where="ledger.jsonl",
                 next_step=f"git diff {commit[:12]} -- {paths.ledger}",
             )
-    return looked, sealed
+    return looked, commits
+
+
+def _seal_commits(repo: Repo, paths: StudyPaths, lineage: Sequence[Sealed]) -> tuple[str, ...]:
+    found: list[str] = []
+    for one in lineage:
+        commit = seal_commit(repo, paths, one.data)
+        if commit is None:
+            raise VerificationFailed(
+                "no commit in the history of HEAD holds this manifest",
+                where=one.where,
+                next_step=f"git log --all -- {paths.manifest}",
+            )
+        if found and not repo.is_ancestor(found[-1], commit):
+            raise VerificationFailed(
+                f"commit {commit[:12]} does not come after {found[-1][:12]}, of the seal that it amends",
+                where=one.where,
+            )
+        found.append(commit)
+    return tuple(found)
 
 
 def check_handovers(

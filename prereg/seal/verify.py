@@ -26,6 +26,7 @@ from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
+from prereg.seal.trailers import check_tags, check_trailers
 from prereg.seal.trust import load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
 from prereg.store.files import read_in
@@ -256,17 +257,20 @@ def step_8_decisions(run: Run) -> tuple[int, str]:
 
 
 def step_9_order(run: Run) -> tuple[int, str]:
-    """By git: the seal came first, records after it, the ledger only grew, each hand-over is signed."""
-    looked, commit = check_order(run.paths, manifest=run.manifest_bytes, ledger=run.ledger)
+    """By git: the seal came first, records after it, the ledger only grew, each hand-over is signed.
+
+    What commits since the seal, and tags of seals, say of the study is so.
+    """
+    looked, commits = check_order(run.paths, lineage=run.lineage, ledger=run.ledger)
+    study, lines = run.manifest.study, line_digests(run.ledger)
     heads = check_handovers(
-        run.paths,
-        sealed=commit,
-        study=run.manifest.study,
-        entries=run.entries,
-        lines=line_digests(run.ledger),
-        trust=run.trust,
+        run.paths, sealed=commits[0], study=study, entries=run.entries, lines=lines, trust=run.trust
     )
-    return looked + heads, f"sealed by commit {commit}; {heads} signed heads"
+    seals = {one.seal for one in run.lineage}
+    told = check_trailers(run.paths, sealed=commits[0], study=study, seals=seals, lines=set(lines))
+    tags = check_tags(run.paths, study=study, lineage=run.lineage)
+    word = f"sealed by commit {commits[-1]}; {heads} signed heads, {told} commits name the study, {tags} tags"
+    return looked + heads + told + tags, word
 
 
 STEPS: tuple[tuple[int, str, Callable[[Run], tuple[int, str]]], ...] = (

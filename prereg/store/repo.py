@@ -1,60 +1,25 @@
 """The git repository around a study: what was committed, when, and in what order.
 
-GitPython runs the git program; it is imported by the first call and not by importing this module. Every call
-gets a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end
-conversion, no filters. What is committed is therefore what lies on disk, byte for byte.
+How git is called stands in `prereg.store.git`: no hooks, no line-end conversion, no filters. What is
+committed is therefore what lies on disk, byte for byte.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from prereg.errors import VerificationFailed, WrongState
+from prereg.store.git import clean_environment, library, run
 
-_SAFE = (
-    "core.hooksPath=/dev/null",
-    "core.autocrlf=false",
-    "core.safecrlf=false",
-    "core.fsmonitor=false",
-    "core.commitGraph=false",
-    "core.quotePath=false",
-    "commit.gpgSign=false",
-    "tag.gpgSign=false",
-    "gc.auto=0",
-    "log.showSignature=false",
-    # A repository that was handed over can name programs as transports; nothing here needs any transport.
-    "protocol.allow=never",
-    "protocol.ext.allow=never",
-    "protocol.file.allow=never",
-)
-_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"} | {
-    # The setting of the repository itself would win over `protocol.allow`; this list, empty, wins over all.
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_LAZY_FETCH": "1",
-}
-_ENVIRON_LOCK = threading.RLock()
 _ATTEMPTS = 20
 """Tries to get git's own index or reference lock before giving up."""
-
-
-@contextlib.contextmanager
-def _clean_environment() -> Iterator[None]:
-    """Take every GIT_* variable out of this process while git is started (GitPython copies os.environ)."""
-    with _ENVIRON_LOCK:
-        held = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
-        try:
-            yield
-        finally:
-            os.environ.update(held)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +47,9 @@ class Repo:
     def find(path: Path) -> Repo:
         """The repository whose work tree holds `path`. Raises WrongState if there is none."""
         folder = path if path.is_dir() else path.parent
-        git = _library()
+        git = library()
         command = git.cmd.Git(str(folder))
-        raw = _run(command, ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
+        raw = run(command, ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
         if raw.status != 0:
             reason = raw.error.splitlines()[0] if raw.error else "git rev-parse failed"
             remedy = (
@@ -105,11 +70,11 @@ class Repo:
     @staticmethod
     def create(folder: Path) -> Repo:
         """A new, empty repository in an existing folder."""
-        with _clean_environment():
+        with clean_environment():
             import git
 
             command = git.cmd.Git(str(folder))
-        raw = _run(command, ["init", "--quiet", "--initial-branch=main"])
+        raw = run(command, ["init", "--quiet", "--initial-branch=main"])
         if raw.status != 0:
             raise WrongState(f"git init failed: {raw.error.strip()}", where=str(folder))
         return Repo.find(folder)
@@ -127,7 +92,7 @@ class Repo:
 
     def head(self) -> str | None:
         """The commit of HEAD, or None in a repository without commits."""
-        raw = _run(self._git, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        raw = run(self._git, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         return raw.text.strip() if raw.status == 0 else None
 
     def refuse_partial_history(self) -> None:
@@ -138,7 +103,7 @@ class Repo:
                 where=str(self.top),
                 next_step="git fetch --unshallow",
             )
-        partial = _run(
+        partial = run(
             self._git, ["config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"]
         )
         if partial.text.strip():
@@ -177,7 +142,7 @@ class Repo:
     def ignored(self, paths: Iterable[Path]) -> list[str]:
         """Those of `paths` that an ignore rule covers and the index does not hold."""
         names = "".join(f"{self.relative(p)}\0" for p in paths)
-        raw = _run(self._git, ["check-ignore", "--stdin", "-z"], stdin=os.fsencode(names))
+        raw = run(self._git, ["check-ignore", "--stdin", "-z"], stdin=os.fsencode(names))
         return _zero(raw.text)
 
     def commits_touching(self, path: Path) -> list[str]:
@@ -196,7 +161,7 @@ class Repo:
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Whether `older` is `newer` or one of its ancestors."""
-        return _run(self._git, ["merge-base", "--is-ancestor", older, newer]).status == 0
+        return run(self._git, ["merge-base", "--is-ancestor", older, newer]).status == 0
 
     def parents(self, commit: str) -> list[str]:
         """The parents of a commit."""
@@ -204,7 +169,7 @@ class Repo:
 
     def blob_at(self, commit: str, path: Path) -> bytes | None:
         """The bytes of `path` in `commit`, or None if it is not there or no file."""
-        raw = _run(self._git, ["cat-file", "blob", f"{commit}:{self.relative(path)}"])
+        raw = run(self._git, ["cat-file", "blob", f"{commit}:{self.relative(path)}"])
         return raw.output if raw.status == 0 else None
 
     def blobs_at(self, commit: str, under: Path) -> dict[str, tuple[str, str]]:
@@ -224,11 +189,40 @@ class Repo:
 
     def tag(self, name: str) -> Tag | None:
         """The annotated tag of that name, or None."""
-        raw = _run(self._git, ["cat-file", "tag", f"refs/tags/{name}"])
+        raw = run(self._git, ["cat-file", "tag", f"refs/tags/{name}"])
         if raw.status != 0:
             return None
         target = self._text(["rev-parse", "--verify", f"refs/tags/{name}^{{commit}}"]).strip()
         return Tag(name=name, target=target, message=raw.text.split("\n\n", 1)[-1])
+
+    def tags_under(self, prefix: str) -> dict[str, str | None]:
+        """The tags whose names begin with `prefix`, and the commit of each; None where it names no commit."""
+        out = self._text(["for-each-ref", "--format=%(refname:strip=2)", f"refs/tags/{prefix}"])
+        found: dict[str, str | None] = {}
+        for name in out.split():
+            raw = run(self._git, ["rev-parse", "--verify", "--quiet", f"refs/tags/{name}^{{commit}}"])
+            found[name] = raw.text.strip() if raw.status == 0 else None
+        return found
+
+    def trailers_since(self, commit: str) -> dict[str, dict[str, list[str]]]:
+        """The trailers of `commit` and of the commits of HEAD's history after it, by name, as git reads them.
+
+        Names are as written; a name that comes twice has two values.
+        """
+        known = self.descendants(commit) | {commit}
+        form = "--format=%H%n%(trailers:only,unfold)"
+        # A message holds no NUL. What separates a name from its value is not for the repository to say.
+        out = self._text(["-c", "trailer.separators=:", "log", "-z", form, "HEAD"])
+        found: dict[str, dict[str, list[str]]] = {}
+        for told in _zero(out):
+            name, *lines = told.split("\n")
+            if name not in known:
+                continue
+            values = found.setdefault(name, {})
+            for line in filter(None, lines):
+                key, _, value = line.partition(":")
+                values.setdefault(key.strip(), []).append(value.strip())
+        return found
 
     # -- writing ------------------------------------------------------------------------------------------
 
@@ -261,14 +255,14 @@ class Repo:
     def annotate(self, name: str, commit: str, message: str, *, principal: str) -> None:
         """Make an annotated tag. Raises WrongState if the name is taken."""
         arguments = ["tag", "--annotate", "--cleanup=verbatim", "--file=-", name, commit]
-        raw = _run(self._git, arguments, stdin=message.encode(), env=self.identity(principal))
+        raw = run(self._git, arguments, stdin=message.encode(), env=self.identity(principal))
         if raw.status != 0:
             raise WrongState(f"the tag {name} cannot be made: {raw.error.strip()}", where=str(self.top))
 
     def identity(self, principal: str) -> dict[str, str]:
         """Author and committer: git's configuration, else the signer's principal."""
-        name = _run(self._git, ["config", "--get", "user.name"]).text.strip() or principal
-        email = _run(self._git, ["config", "--get", "user.email"]).text.strip()
+        name = run(self._git, ["config", "--get", "user.name"]).text.strip() or principal
+        email = run(self._git, ["config", "--get", "user.email"]).text.strip()
         email = email or (principal if "@" in principal else f"{principal}@localhost")
         return {
             f"GIT_{role}_{part}": value
@@ -307,14 +301,14 @@ class Repo:
     def _text(
         self, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> str:
-        raw = _run(self._git, arguments, stdin=stdin, env=env)
+        raw = run(self._git, arguments, stdin=stdin, env=env)
         if raw.status != 0:
             raise WrongState(f"git {arguments[0]} failed: {raw.error.strip()}", where=str(self.top))
         return raw.text
 
     def _retry(self, arguments: list[str], *, stdin: bytes | None = None) -> None:
         for attempt in range(_ATTEMPTS):
-            raw = _run(self._git, arguments, stdin=stdin)
+            raw = run(self._git, arguments, stdin=stdin)
             if raw.status == 0:
                 return
             if "lock" not in raw.error.lower() or attempt == _ATTEMPTS - 1:
@@ -325,58 +319,6 @@ class Repo:
             where=str(self.top),
             next_step="run the command again once no other git program holds the repository",
         )
-
-
-def _library() -> Any:
-    """GitPython, imported on first use. Raises WrongState where there is no git program."""
-    with _clean_environment():
-        try:
-            import git
-        except ImportError:  # GitPython looks for the program while it is imported
-            raise _no_git() from None
-    return git
-
-
-def _no_git() -> WrongState:
-    return WrongState("the git program is not installed", where="git", next_step="install git")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    status: int
-    output: bytes
-    error: str
-
-    @property
-    def text(self) -> str:
-        return self.output.decode("utf-8", "surrogateescape")
-
-
-def _run(
-    command: Any, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
-) -> _Result:
-    """Run git with `arguments` and return what it printed; nothing is raised for a status above 0."""
-    options = [part for setting in _SAFE for part in ("-c", setting)]
-    with _clean_environment(), tempfile.TemporaryFile() as source:
-        source.write(stdin or b"")
-        source.seek(0)
-        try:
-            status, output, error = command.execute(
-                ["git", "--no-pager", *options, *arguments],
-                istream=source,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                env={**_ENVIRONMENT, **(env or {})},
-            )
-        except _library().exc.GitCommandNotFound:
-            raise _no_git() from None
-    return _Result(
-        status=int(status),
-        output=output if isinstance(output, bytes) else str(output).encode(),
-        error=error if isinstance(error, str) else bytes(error).decode("utf-8", "replace"),
-    )
 
 
 def _zero(text: str) -> list[str]:
