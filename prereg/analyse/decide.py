@@ -86,7 +86,7 @@ def _missing(
             have, need, what = int(unit.id in trees), 1, "no tree"
         else:
             have = tallies[unit.id].draws if unit.id in tallies else 0
-            need = protocol.sampling[unit.arm].draws
+            need = protocol.sampling_of(unit).draws
             what = f"{have} of its {need} draws"
         if have > need:
             raise VerificationFailed(f"{have} draws where {need} are planned", where=f"records/{unit.id}")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from prereg.codec.canonical import Json, loads, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
-from prereg.model import law, record, seal, study, verdict
+from prereg.model import beside, exact, hypotheses, law, record, seal, study, verdict
 
 T = TypeVar("T")
 
@@ -18,14 +18,28 @@ _TAGGED: tuple[Any, ...] = (law.Event, law.Rule, study.Claim, study.Drafter)
 
 _LATER: dict[type[Any], tuple[str, ...]] = {
     study.Stage: ("channel",),
-    study.Protocol: ("exact",),
+    study.Configuration: ("records",),
+    study.Sampling: ("builds",),
+    study.Protocol: ("exact", "edition", "hypotheses"),
     study.VerdictClaim: ("channel",),
     study.CountClaim: ("at_least", "at_most", "channel"),
+    hypotheses.Hypothesis: (),
+    law.Family: ("hypothesis", "records"),
+    record.Record: ("record",),
     record.ShardMeta: ("tree",),
+    verdict.Decision: ("exposed", "records", "hypothesis"),
+    exact.ExactDecision: ("hypothesis",),
     verdict.Decisions: ("exact",),
     seal.Manifest: ("amends",),
 }
-"""Keys that a file may lack: what is absent stays absent, so that older bytes come out as they went in."""
+"""Keys that a file may lack: what is absent stays absent, so that older bytes come out as they went in. What
+a value is made of comes before it."""
+
+_RENAMED: dict[type[Any], tuple[str, str]] = {
+    study.VerdictClaim: ("in_", "in"),
+    hypotheses.Hypothesis: ("class_", "class"),
+}
+"""Fields whose JSON key is a keyword of Python."""
 
 
 @functools.cache
@@ -38,6 +52,11 @@ def _converter() -> Any:
         conv.register_structure_hook(union, functools.partial(_structure_tagged, conv, _by_kind(union)))
     conv.register_structure_hook(law.Outcome, lambda value, _: outcome_from(value))
     conv.register_structure_hook(law.JsonScalar, lambda value, _: value)
+    conv.register_structure_hook(law.RecordEntry, lambda value, _: entry_from(value))
+    # A lost unit's exposure is null, and in edition 1 there is none: two things.
+    optional_exposure: Any = beside.Exposure | None
+    conv.register_structure_hook(optional_exposure, lambda value, _: beside.Exposure(draws=value))
+    conv.register_unstructure_hook(beside.Exposure, lambda value: value.draws)
     conv.register_structure_hook(float, lambda value, _: float(value))
     optional_drafter: Any = study.Drafter | None
     conv.register_structure_hook(
@@ -46,9 +65,9 @@ def _converter() -> Any:
     )
     for cls, names in _LATER.items():
         settings: dict[str, Any] = {name: override(omit_if_default=True) for name in names}
-        if cls is study.VerdictClaim:
-            # `in` is a keyword of Python; the JSON key keeps the plain word.
-            settings["in_"] = override(rename="in")
+        if cls in _RENAMED:
+            field, key = _RENAMED[cls]
+            settings[field] = override(rename=key)
             conv.register_structure_hook(cls, make_dict_structure_fn(cls, conv, **settings))
         conv.register_unstructure_hook(cls, make_dict_unstructure_fn(cls, conv, **settings))
     return conv
@@ -73,6 +92,11 @@ def outcome_from(value: dict[str, Any]) -> law.Outcome:
     if "crash" in value:
         return law.Crashed(crash=value["crash"])
     return law.Valued(value=value["value"])
+
+
+def entry_from(value: dict[str, Any]) -> law.RecordEntry:
+    """One entry of a record from its JSON object (already validated)."""
+    return law.RecordEntry(tokens=tuple(value["tokens"]), values=tuple(value["values"]))
 
 
 def from_json(value: Json, cls: type[T], *, where: str) -> T:

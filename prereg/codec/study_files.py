@@ -1,17 +1,20 @@
-"""The five authored files of a study, parsed together and checked against each other."""
+"""The authored files of a study, parsed together and checked against each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from prereg.codec.canonical import dumps
-from prereg.codec.convert import read_authored, to_json
+from prereg.codec.convert import read_authored
 from prereg.errors import UsageError
+from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
+from prereg.model.outcomes import Key, key
 from prereg.model.plan import requests_of
 from prereg.model.study import Assistant, Channel, Predictions, Protocol, Seeds, Study, VerdictClaim
 
 AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
+HYPOTHESES = "hypotheses.json"
+"""Authored too, where mechanisms are registered (section 15)."""
 BLANK = "<<FILL"
 """What `draft` writes where the author must."""
 
@@ -39,6 +42,9 @@ def parse_study(files: Mapping[str, bytes]) -> Study:
         predictions=read_authored(
             files["predictions.json"], "predictions", Predictions, where="predictions.json"
         ),
+        hypotheses=None
+        if HYPOTHESES not in files
+        else read_authored(files[HYPOTHESES], "hypotheses", Hypotheses, where=HYPOTHESES),
     )
     for problem in cross_references(study):
         raise problem
@@ -195,9 +201,9 @@ def _event_problems(study: Study) -> Iterable[UsageError]:
             named = (event.outcome,) if isinstance(event, OutcomeEvent) else named
             if any(isinstance(o, Crashed) for o in named):
                 yield _bad("only the event `crash` contains crashes", f"{f}/{name}/events/{i}")
-        seen: set[bytes] = set()
+        seen: set[Key] = set()
         for i, mass in enumerate(family.reference or ()):
-            outcome = dumps(to_json(mass.outcome))
+            outcome = key(mass.outcome)
             if outcome in seen:
                 yield _bad("the outcome stands twice in the reference", f"{f}/{name}/reference/{i}/outcome")
             seen.add(outcome)

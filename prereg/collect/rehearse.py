@@ -126,7 +126,7 @@ def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seeds: list[i
 def _request(
     worker: Worker, study: Study, configuration: Configuration, arm: Arm, seed: int, ceiling: float
 ) -> Rehearsal:
-    rows = study.protocol.sampling[arm.id].rows
+    rows = study.protocol.sampling[arm.id].of_build(configuration.build).rows
     replies: list[Mapping[str, object]] = []
     begun = time.monotonic()
     worker.call(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prereg.codec.overlap import overlaps
-from prereg.codec.study_files import AUTHORED, BLANK, parse_study
+from prereg.codec.study_files import AUTHORED, BLANK, HYPOTHESES, parse_study
 from prereg.draft.findings import Finding
 from prereg.draft.lint_exact import exact_findings
 from prereg.errors import PreregError
@@ -84,14 +84,15 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     """Check everything that `seal` relies on; never raises for what is wrong with the study itself."""
     files = {}
     findings: list[Finding] = []
-    for name in AUTHORED:
+    optional = (HYPOTHESES,) if (paths.root / HYPOTHESES).exists() else ()
+    for name in (*AUTHORED, *optional):
         try:
             files[name] = read_once(paths.root / name)
         except PreregError as error:
             remedy = "prereg events DIR" if name == "events.json" else None
             findings.append(Finding(severity="error", what=error.what, where=name, next_step=remedy))
     findings += blanks({**files, **_notes(paths)})
-    if len(files) < len(AUTHORED):
+    if not files.keys() >= {*AUTHORED, *optional}:
         return CheckReport(study=None, findings=tuple(findings))
     try:
         study = parse_study(files)
@@ -285,7 +286,7 @@ def _cost(study: Study, rates: Rates) -> Iterator[CostRow]:
             requests = expected_runs(plan, study.events.configurations[unit.configuration])
             channel: Channel = "exact"
         else:
-            sampling = study.protocol.sampling[unit.arm]
+            sampling = study.protocol.sampling_of(unit)
             draws, requests, channel = sampling.draws, sampling.requests, "draws"
             rate = build.get(arms[unit.arm].role)
         yield CostRow(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.model.arms import PerArm, Shares
+from prereg.model.beside import MechanismDistance
 from prereg.model.law import Outcome
 
 ExactStageVerdict = Literal["DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID", "INVALID"]
@@ -80,6 +81,8 @@ class ExactDecision:
     witnesses: tuple[ExactWitness, ...]
     oracle: OracleGap | None
     masses: tuple[EventMasses, ...]
+    hypothesis: MechanismDistance | None = None
+    """There exactly where a mechanism is registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 JsonScalar = str | int | float | bool
+RecordValue = float | str
+"""A number, or one of "-inf", "inf" and "nan"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,34 @@ class Mass:
 
     outcome: Outcome
     p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordEntry:
+    """What an engine told beside one returned token: a value for each of some tokens of the vocabulary."""
+
+    tokens: tuple[int, ...]
+    """Ascending, all different."""
+    values: tuple[RecordValue, ...]
+    """One for each token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceEntry:
+    """The documented record after a prefix, by teacher-forced replay (paper §4.2)."""
+
+    prefix: tuple[int, ...]
+    entry: RecordEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismLaw:
+    """The law mu_H of the hypothesis that is registered for a configuration (paper §4.3)."""
+
+    id: str
+    switch: float
+    """How far its simulator is from P once every read that speculation moves has its logical value."""
+    law: tuple[Mass, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +172,10 @@ class Family:
     reference: tuple[Mass, ...] | None
     """The law P of the reference arm, or None where no oracle exists."""
     events: tuple[Event, ...]
+    hypothesis: MechanismLaw | None = None
+    """There exactly where a mechanism is registered."""
+    records: tuple[ReferenceEntry, ...] | None = None
+    """The documented record after each prefix; there exactly where records have a reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +215,20 @@ class AllowedTokens:
     kind: Literal["allowed-tokens"] = "allowed-tokens"
 
 
-Rule = MaxTokens | NoEarlyEnd | NothingAfter | AllowedTokens
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedByPosition:
+    positions: tuple[tuple[int, ...], ...]
+    """Token number i, from 0, must be in list number i modulo their number."""
+    kind: Literal["allowed-by-position"] = "allowed-by-position"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinTokens:
+    n: int
+    kind: Literal["min-tokens"] = "min-tokens"
+
+
+Rule = MaxTokens | NoEarlyEnd | NothingAfter | AllowedTokens | AllowedByPosition | MinTokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ class Shard:
 
 def requests_of(protocol: Protocol, unit: Unit) -> int:
     """How many seeds a unit needs. Raises KeyError for an arm without sampling."""
-    return EXACT_REQUESTS if protocol.is_exact(unit) else protocol.sampling[unit.arm].requests
+    return EXACT_REQUESTS if protocol.is_exact(unit) else protocol.sampling_of(unit).requests
 
 
 def block_of(seeds: Seeds, unit: Unit) -> SeedBlock:
@@ -69,7 +69,7 @@ def shards_of(protocol: Protocol, seeds: Seeds, unit: Unit) -> Iterator[Shard]:
             channel="exact",
         )
         return
-    sampling = protocol.sampling[unit.arm]
+    sampling = protocol.sampling_of(unit)
     for index in range(sampling.shards):
         first = index * sampling.shard_requests
         yield Shard(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prereg.model.law import Outcome
+from prereg.model.law import Outcome, RecordEntry
 from prereg.model.tree import TreeMeta
 
 Network = Literal["cut", "not-cut"]
@@ -36,6 +36,9 @@ class Record:
     row: int
     outcome: Outcome
     counters: Counters
+    record: tuple[RecordEntry, ...] | None = None
+    """What the engine returned beside the tokens, position by position; there exactly where the configuration
+    has `records`. A crash has none: ()."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from prereg.model.hypotheses import Hypotheses, HypothesesPlan, Registration
 from prereg.model.law import Events, Predicates
 
 SeedRole = Literal["pilot", "calibration", "discovery", "confirmation", "held-out", "control"]
 Channel = Literal["draws", "exact"]
+ClaimChannel = Literal["draws", "exact", "records", "hypothesis"]
 Rule = Literal["channel-S", "event-gap", "exact"]
 
 
@@ -65,6 +67,20 @@ Drafter = PromptLookup | Assistant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsPlan:
+    """What an engine returns beside the tokens, and what it is held to (docs/formats.md section 16)."""
+
+    kind: Literal["scores", "logprobs"]
+    reference: Literal["replay", "none"]
+    source: str
+    """The documentation of what a record holds or, with `none`, why no reference can be named."""
+    told: int
+    """Values that an entry has at least."""
+    tolerance: float
+    """Values that differ by no more agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """Engine build x model x prompt x horizon x sampling features."""
 
@@ -80,6 +96,8 @@ class Configuration:
     drafter: Drafter | None
     predicates: tuple[str, ...]
     command: tuple[str, ...] | None
+    records: RecordsPlan | None = None
+    """There where its draws are recorded with what the engine returns beside the tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +110,14 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """How the requests of one engine build are grouped."""
+
+    rows: int
+    shard_requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How many draws an arm gets, and how requests are grouped."""
 
@@ -100,6 +126,15 @@ class Sampling:
     """Draws that one request (one seed) returns."""
     shard_requests: int
     """Requests in one shard."""
+    builds: dict[str, Grouping] | None = None
+    """What stands in for `rows` and `shard_requests` where a configuration has one of these builds."""
+
+    def of_build(self, build: str) -> Sampling:
+        """The sampling of the units whose configuration has that build; it has no `builds` itself."""
+        if self.builds is None:
+            return self
+        grouping = self.builds.get(build, self)
+        return replace(self, rows=grouping.rows, shard_requests=grouping.shard_requests, builds=None)
 
     @property
     def requests(self) -> int:
@@ -207,6 +242,10 @@ class Protocol:
     power: PowerPlan
     exact: ExactPlan | None = None
     """There exactly when one of the stages is exact."""
+    edition: Literal[2] | None = None
+    """None for edition 1."""
+    hypotheses: HypothesesPlan | None = None
+    """There exactly when a mechanism is registered."""
 
     @property
     def reference_arm(self) -> Arm:
@@ -254,6 +293,13 @@ class Protocol:
                 for arm in self.arms:
                     yield Unit(stage=stage.id, configuration=name, arm=arm.id)
 
+    def sampling_of(self, unit: Unit) -> Sampling:
+        """How the draws of a unit are sampled: its arm's, as its configuration's build groups them.
+
+        Raises KeyError for an arm without sampling or a configuration that is not there.
+        """
+        return self.sampling[unit.arm].of_build(self.configuration(unit.configuration).build)
+
     def is_exact(self, unit: Unit) -> bool:
         """Whether a unit is a tree and not draws. Raises KeyError for an unknown stage."""
         return self.stage(unit.stage).channel == "exact"
@@ -292,7 +338,7 @@ class VerdictClaim:
     configuration: str
     in_: tuple[str, ...]
     """Verdicts that make the prediction true (JSON key `in`)."""
-    channel: Channel = "draws"
+    channel: ClaimChannel = "draws"
     """Whose verdicts are meant."""
     kind: Literal["verdict"] = "verdict"
 
@@ -303,7 +349,7 @@ class CountClaim:
     verdict: str
     at_least: int | None = None
     at_most: int | None = None
-    channel: Channel = "draws"
+    channel: ClaimChannel = "draws"
     """Whose verdicts are meant."""
     kind: Literal["count"] = "count"
 
@@ -336,3 +382,10 @@ class Study:
     events: Events
     predicates: Predicates
     predictions: Predictions
+    hypotheses: Hypotheses | None = None
+    """What hypotheses.json registers, where the study has one."""
+
+    def registered(self, configuration: str) -> Registration | None:
+        """The registration of a configuration, if there is one."""
+        rows = () if self.hypotheses is None else self.hypotheses.configurations
+        return next((row for row in rows if row.configuration == configuration), None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.model.arms import PerArm as PerArm
+from prereg.model.beside import Compatibility, Exposure, RecordsDecision
 from prereg.model.exact import ExactDecisions
 from prereg.model.law import Outcome
 from prereg.model.study import Rule
@@ -73,6 +74,12 @@ class Decision:
     witnesses: tuple[Witness, ...]
     calibration: Calibration | None
     bounds: tuple[BoundRow, ...]
+    exposed: Exposure | None = None
+    """There exactly in edition 2."""
+    records: RecordsDecision | None = None
+    """There exactly where the protocol gives the configuration `records`."""
+    hypothesis: Compatibility | None = None
+    """There exactly where a mechanism is registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

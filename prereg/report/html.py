@@ -8,7 +8,7 @@ from typing import Any
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.convert import read_machine
 from prereg.codec.schema import validate
-from prereg.codec.study_files import AUTHORED, parse_study
+from prereg.codec.study_files import AUTHORED, HYPOTHESES, parse_study
 from prereg.errors import VerificationFailed
 from prereg.model.seal import Entry, EntryType
 from prereg.model.verdict import Decisions
@@ -30,7 +30,8 @@ def write_report(paths: StudyPaths) -> Path:
 def read_study(paths: StudyPaths) -> ReportInput:
     """What the page shows, from verified bytes; the bytes of the records are left to `prereg verify`."""
     if not paths.seal.exists() and not paths.ledger.exists():
-        files = {name: read_in(paths.root, name)[0] for name in AUTHORED if (paths.root / name).exists()}
+        names = [name for name in (*AUTHORED, HYPOTHESES) if (paths.root / name).exists()]
+        files = {name: read_in(paths.root, name)[0] for name in names}
         return ReportInput(
             study=parse_study(files),
             seal=None,

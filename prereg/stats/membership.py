@@ -13,28 +13,10 @@ from typing import assert_never
 
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Event, JsonScalar, Outcome, Predicate, Rule, Valued
+from prereg.model.outcomes import Key as Key
+from prereg.model.outcomes import key as key
+from prereg.model.outcomes import scalar
 from prereg.model.study import Configuration, Study
-
-Key = tuple[str, object, object]
-"""A hashable stand-in for an outcome's canonical JSON."""
-
-
-def key(outcome: Outcome) -> Key:
-    """Two outcomes have equal keys exactly if their canonical JSON is equal.
-
-    Python holds True == 1 and hashes them alike; JSON tells them apart, while 1 and 1.0 are one number.
-    """
-    if isinstance(outcome, Decoded):
-        return ("tokens", outcome.tokens, outcome.finish)
-    if isinstance(outcome, Crashed):
-        return ("crash", outcome.crash, None)
-    return ("value", *_scalar(outcome.value))
-
-
-def _scalar(value: JsonScalar) -> tuple[str, JsonScalar]:
-    if isinstance(value, bool):
-        return ("boolean", value)
-    return ("string", value) if isinstance(value, str) else ("number", value)
 
 
 def breaks(outcome: Outcome, rule: Rule) -> bool:
@@ -53,6 +35,11 @@ def breaks(outcome: Outcome, rule: Rule) -> bool:
             return any(text[end - size : end] == rule.pattern for end in range(first, len(text)))
         case law.AllowedTokens():
             return any(t not in rule.tokens for t in tokens)
+        case law.AllowedByPosition():
+            lists = rule.positions
+            return any(t not in lists[i % len(lists)] for i, t in enumerate(tokens))
+        case law.MinTokens():
+            return len(tokens) < rule.n
     assert_never(rule)
 
 
@@ -92,7 +79,7 @@ def contains(
         case law.FinishEvent():
             return isinstance(outcome, Decoded) and outcome.finish == event.equals
         case law.ValueEvent():
-            return isinstance(outcome, Valued) and _scalar(outcome.value) == _scalar(event.equals)
+            return isinstance(outcome, Valued) and scalar(outcome.value) == scalar(event.equals)
         case law.AtLeastEvent():
             return isinstance(outcome, Valued) and _at_least(outcome.value, event.value)
     assert_never(event)
