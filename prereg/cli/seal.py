@@ -12,6 +12,7 @@ def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: A
     from prereg.cli.check import require_ok, require_rehearsed, run_check, run_rehearsal, show, show_rehearsal
     from prereg.cli.signing import actor
     from prereg.collect.environments import fingerprints
+    from prereg.collect.image import images_for_seal
     from prereg.seal.build import seal_study
     from prereg.store.layout import study_paths
 
@@ -27,8 +28,14 @@ def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: A
         show_rehearsal(tried)
     require_rehearsed(tried, str(folder))
     say("Taking the fingerprint of each environment.")
-    environments = fingerprints(c.build for c in report.study.protocol.configurations)
-    made = seal_study(paths, key=who.key, principal=who.principal, environments=environments)
+    protocol = report.study.protocol
+    builds = [c.build for c in protocol.configurations]
+    images = None
+    if protocol.runtime == "container":
+        environments, images = images_for_seal(builds)
+    else:
+        environments = fingerprints(builds)
+    made = seal_study(paths, key=who.key, principal=who.principal, environments=environments, images=images)
     if as_json:
         emit(
             {
@@ -40,6 +47,7 @@ def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: A
                 "files": len(made.manifest.files),
                 "author": who.principal,
                 "environments": environments,
+                "images": None if images is None else {name: i.id for name, i in images.items()},
             }
         )
         return

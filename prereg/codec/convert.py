@@ -20,7 +20,7 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
     study.Stage: ("channel",),
     study.Configuration: ("records",),
     study.Sampling: ("builds",),
-    study.Protocol: ("exact", "edition", "hypotheses"),
+    study.Protocol: ("exact", "edition", "hypotheses", "signers", "timestamp"),
     study.VerdictClaim: ("channel",),
     study.CountClaim: ("at_least", "at_most", "channel"),
     hypotheses.Hypothesis: (),
@@ -30,7 +30,7 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
     verdict.Decision: ("exposed", "records", "hypothesis"),
     exact.ExactDecision: ("hypothesis",),
     verdict.Decisions: ("exact",),
-    seal.Manifest: ("amends",),
+    seal.Manifest: ("amends", "images"),
 }
 """Keys that a file may lack: what is absent stays absent, so that older bytes come out as they went in. What
 a value is made of comes before it."""

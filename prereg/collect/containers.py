@@ -82,6 +82,14 @@ class Containers:
     """Bytes."""
     seconds: int
 
+    def as_json(self) -> dict[str, Any]:
+        """As the ledger has them."""
+        return {
+            "engine": self.engine.name,
+            "version": self.engine.version,
+            "images": {name: image.id for name, image in self.images.items()},
+        }
+
     def launch(self, build: str) -> ContainerLaunch:
         """How a worker of that build is started, under a name of its own."""
         sandbox = Sandbox(

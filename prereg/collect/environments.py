@@ -52,12 +52,16 @@ def fingerprints(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def differences(build: Build, now: Mapping[str, Any]) -> list[str]:
-    """What in an environment is not as it was when it was built, by name; empty if nothing or unknown."""
+def detail_of(build: Build) -> Mapping[str, Any]:
+    """What the fingerprint of an environment was taken over when it was built; empty if unknown."""
     marker = built(build)
-    if marker is None:
+    return {} if marker is None else marker.detail
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What of an environment is not as it was, by name; empty if nothing, or if nothing is known of then."""
+    if not then:
         return []
-    then = marker.detail
     changed = [
         f"{key} {then.get(key)} is now {now.get(key)}"
         for key in ("python", "implementation", "machine")

@@ -5,7 +5,7 @@
 3. Everything sealed verifies, and every stored shard.
 4. The signer is a collector or an author, and nobody else's entries wait for their signature.
 5. There is an attempt left.
-6. Each build's environment is the sealed one.
+6. Each build's environment is the sealed one; so is its image, and a container of it is closed.
 7. The reserved seeds are nobody else's.
 """
 
@@ -14,13 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from prereg.collect.environments import differences, fingerprint_at
-from prereg.collect.network import Isolation, isolation
+from prereg.collect.container_engine import find_engine, sweep
+from prereg.collect.containers import Containers, memory_limit
+from prereg.collect.environments import Fingerprint, detail_of, differences, fingerprint_at
+from prereg.collect.image import built_image, fingerprint_in, image_command, refuse_other_image
+from prereg.collect.network import CONTAINED, Isolation, isolation
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import Build, environment_of, load_build, sealed_build
 from prereg.collect.seeds import refuse_spent_seeds
 from prereg.collect.staging import Stage
+from prereg.collect.worker import SETUP_SECONDS
 from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
 from prereg.seal.head import ROLES
@@ -41,6 +46,8 @@ class Admission:
     verified: VerifiedStudy
     builds: Mapping[str, Build]
     environments: Mapping[str, Path]
+    """Folder of each build's environment; none where workers run in containers."""
+    containers: Containers | None
     fingerprints: dict[str, str]
     isolation: Isolation
     missing: tuple[Shard, ...]
@@ -139,16 +146,23 @@ def refuse_second_attempt(verified: VerifiedStudy) -> None:
 def admit(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Admission:
     """Gates 6 and 7, for a study that passed the others and is staged.
 
-    Raises WrongState for an environment that is not built or not the sealed one, VerificationFailed for seeds
-    that another study has reserved or used, EngineFailed if no worker starts.
+    Raises WrongState for an environment or an image that is not there or not the sealed one, and for a
+    container that is not closed; VerificationFailed for seeds that another study has reserved or used;
+    EngineFailed if no worker starts.
     """
     names = sorted(verified.manifest.environments)
     builds = {name: sealed_build(name, verified.files) for name in names}
+    containers = None
+    if verified.study.protocol.runtime == "container":
+        containers = _containers(verified, stage, progress)
     environments: dict[str, Path] = {}
     fingerprints: dict[str, str] = {}
     for name, build in builds.items():
         progress.note(f"taking the fingerprint of {name}")
-        fingerprints[name], environments[name] = _environment(verified, build, stage.code)
+        if containers is not None:
+            fingerprints[name] = _image(verified, build, containers)
+        else:
+            fingerprints[name], environments[name] = _environment(verified, build, stage.code)
     try:
         compared = refuse_spent_seeds(verified.paths, verified.study.seeds)
     except PreregError as error:
@@ -158,8 +172,9 @@ def admit(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Admissio
         verified=verified,
         builds=builds,
         environments=environments,
+        containers=containers,
         fingerprints=fingerprints,
-        isolation=isolation(),
+        isolation=isolation() if containers is None else CONTAINED,
         missing=tuple(verified.missing()),
     )
 
@@ -170,18 +185,65 @@ def _environment(verified: VerifiedStudy, build: Build, code: Path) -> tuple[str
         folder = environment_of(build)
     except WrongState as error:
         raise WrongState(f"gate 6: {error.what}", where=error.where, next_step=_remedy(build)) from None
-    expected = verified.manifest.environments[build.name]
     found = fingerprint_at(folder, code)
-    if found.digest != expected:
-        names = differences(build, found.detail)
-        what = "; ".join(names[:10]) or "it is as it was built, which never was the sealed one"
-        raise WrongState(
-            f"gate 6: the environment of {build.name} is not the sealed one: its fingerprint is "
-            f"{found.digest}, the seal says {expected} ({what})",
-            where=str(folder),
-            next_step=_remedy(build, remove=folder),
-        )
+    where, remedy = str(folder), _remedy(build, remove=folder)
+    _refuse_other_environment(verified, build, found, detail_of(build), where, remedy)
     return found.digest, folder
+
+
+def _refuse_other_environment(
+    verified: VerifiedStudy,
+    build: Build,
+    found: Fingerprint,
+    then: Mapping[str, Any],
+    where: str,
+    remedy: str,
+) -> None:
+    """Gate 6: the fingerprint is the sealed one; `then` is what it was taken over when the build was made."""
+    expected = verified.manifest.environments[build.name]
+    if found.digest == expected:
+        return
+    what = "; ".join(differences(then, found.detail)[:10])
+    raise WrongState(
+        f"gate 6: the environment of {build.name} is not the sealed one: its fingerprint is "
+        f"{found.digest}, the seal says {expected} "
+        f"({what or 'it is as it was built, which never was the sealed one'})",
+        where=where,
+        next_step=remedy,
+    )
+
+
+def _containers(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Containers:
+    """Gate 6: the container engine answers, and has each sealed image."""
+    try:
+        engine = find_engine()
+        for name in sweep(engine):
+            progress.note(f"{name}: a container that a killed run left; removed")
+        images = verified.manifest.images or {}
+        for name, image in images.items():
+            refuse_other_image(engine, name, image)
+    except PreregError as error:
+        raise _numbered(error, 6) from None
+    return Containers(
+        engine=engine,
+        images=images,
+        study=stage.study,
+        memory=memory_limit(),
+        seconds=int(verified.study.protocol.ceilings.study_seconds + 2 * SETUP_SECONDS),
+    )
+
+
+def _image(verified: VerifiedStudy, build: Build, containers: Containers) -> str:
+    """Gate 6 for one build: the fingerprint of its environment, in a container like those that will draw."""
+    try:
+        found = fingerprint_in(containers, build.name)
+    except PreregError as error:
+        raise _numbered(error, 6) from None
+    made = built_image(build)
+    then = {} if made is None else made.detail
+    image = containers.images[build.name].id
+    _refuse_other_environment(verified, build, found, then, image, image_command(build.name))
+    return found.digest
 
 
 def _remedy(build: Build, *, remove: Path | None = None) -> str:

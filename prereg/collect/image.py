@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,8 +158,3 @@ def images_for_seal(names: Iterable[str]) -> tuple[dict[str, str], dict[str, Ima
         images[name] = made.digests
         prints[name] = fingerprint_of(engine, name, made.digests).digest
     return prints, images
-
-
-def ids(images: Mapping[str, Image]) -> dict[str, str]:
-    """The id of each build's image, as the ledger has them."""
-    return {name: image.id for name, image in images.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prereg.codec.canonical import dump_file
 from prereg.collect.container import ENVIRONMENT, LABEL, PYTHON, USER, engine_options
-from prereg.collect.container_engine import Engine, ask, find_engine, inspect, new_name, remove, sweep
+from prereg.collect.container_engine import CHOICE, Engine, ask, find_engine, inspect, new_name, remove, sweep
 from prereg.collect.image import (
     BuiltImage,
     built_image,
@@ -40,7 +40,9 @@ def build_image(build: Build, progress: Progress) -> BuiltImage:
     """
     engine = find_engine()
     if engine.name != "podman":
-        raise EngineFailed("images are made with podman", next_step=f"unset {engine.name} as the engine")
+        raise EngineFailed(
+            "images are made with podman", next_step=f"{CHOICE}=podman {image_command(build.name)}"
+        )
     marker = image_marker(build)
     marker.parent.mkdir(parents=True, exist_ok=True)
     with alone(marker.with_suffix(".lock"), build.name, progress):
@@ -82,7 +84,7 @@ def _wheelhouse(build: Build, progress: Progress) -> Path:
     base, version = base_python(build)
     if version != PYTHON_VERSION:
         raise EngineFailed(
-            f"wheels for the image's Python {PYTHON_VERSION} are fetched with one like it; {base} is {version}",
+            f"wheels for the image's Python {PYTHON_VERSION} are fetched with its like; {base} is {version}",
             next_step=f"PREREG_PYTHON=/path/to/python{PYTHON_VERSION} {image_command(build.name)}",
         )
     place.parent.mkdir(parents=True, exist_ok=True)

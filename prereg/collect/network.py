@@ -35,6 +35,10 @@ class Isolation:
     """Words in front of the worker's own command line."""
 
 
+CONTAINED = Isolation(network="cut", reason=None, prefix=())
+"""Of a container that was looked at: it has no network, and nothing need be put in front of its command."""
+
+
 @functools.cache
 def isolation() -> Isolation:
     """Find the way to cut the network on this host by running it for real; the answer is kept."""

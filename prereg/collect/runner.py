@@ -173,6 +173,7 @@ class _Run:
             workers=workers,
             request_seconds=float(protocol.ceilings.request_seconds),
             journals=journals_of(self.verified.seal),
+            containers=admission.containers,
         )
         clocks = Clocks(
             protocol.ceilings,
@@ -181,18 +182,17 @@ class _Run:
         )
         if cut.network == "not-cut":
             progress.note(f"the workers' network is not cut: {cut.reason}")
-        self.ledger.append(
-            "collection-started",
-            {
-                "seal": self.verified.seal,
-                "attempt": 1,
-                "environments": admission.fingerprints,
-                "workers": workers,
-                "network": cut.network,
-                "network_reason": cut.reason,
-            },
-            self.principal,
-        )
+        started: dict[str, Any] = {
+            "seal": self.verified.seal,
+            "attempt": 1,
+            "environments": admission.fingerprints,
+            "workers": workers,
+            "network": cut.network,
+            "network_reason": cut.reason,
+        }
+        if admission.containers is not None:
+            started["container"] = admission.containers.as_json()
+        self.ledger.append("collection-started", started, self.principal)
         drawn = {unit.id for unit in protocol.units("draws")}
         stored = self.verified.stored.items()
         there = sum(int(body["draws"]) for (unit, _), body in stored if unit in drawn)

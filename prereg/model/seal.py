@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from prereg.model.image import Image
+
 State = Literal["draft", "sealed", "collecting", "collected", "analysed", "audited", "closed"]
 Role = Literal["author", "reviewer", "collector"]
 EntryType = Literal[
@@ -62,6 +64,8 @@ class Manifest:
     files: tuple[SealedFile, ...]
     amends: str | None = None
     """The digest of the seal that this one amends."""
+    images: dict[str, Image] | None = None
+    """The container image of each build; there exactly if workers run in containers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

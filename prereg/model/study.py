@@ -216,6 +216,22 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignersPlan:
+    """How many of whom sign the seal (docs/formats.md section 17)."""
+
+    need: int
+    principals: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampPlan:
+    """Whose time stamps are believed (docs/formats.md section 18)."""
+
+    roots: str
+    """The path, in the study's folder, of the authorities' certificates in PEM."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """protocol.json."""
 
@@ -238,7 +254,7 @@ class Protocol:
     attempts: Literal[1]
     ceilings: Ceilings
     exclusions: tuple[str, ...]
-    runtime: Literal["venv"]
+    runtime: Literal["venv", "container"]
     power: PowerPlan
     exact: ExactPlan | None = None
     """There exactly when one of the stages is exact."""
@@ -246,6 +262,10 @@ class Protocol:
     """None for edition 1."""
     hypotheses: HypothesesPlan | None = None
     """There exactly when a mechanism is registered."""
+    signers: SignersPlan | None = None
+    """Whose signatures the seal needs; None where its author's is enough."""
+    timestamp: TimestampPlan | None = None
+    """There where the seal's signature needs a time stamp."""
 
     @property
     def reference_arm(self) -> Arm:

@@ -12,10 +12,12 @@ from typing import cast
 from prereg.codec.canonical import digest
 from prereg.codec.study_files import parse_study
 from prereg.errors import UsageError, VerificationFailed, WrongState
+from prereg.model.image import Image
 from prereg.model.seal import Manifest, Signer
 from prereg.model.study import Study
 from prereg.seal import trust as trust_rules
 from prereg.seal.head import head_bytes, sign_head
+from prereg.seal.images import check_images
 from prereg.seal.keys import SigningKey
 from prereg.seal.manifest import Mode, manifest_bytes, sealed_files, sums_bytes
 from prereg.seal.own_files import own_file_problems
@@ -48,11 +50,13 @@ def seal_study(
     key: SigningKey,
     principal: str,
     environments: Mapping[str, str],
+    images: Mapping[str, Image] | None = None,
     now: datetime | None = None,
 ) -> SealResult:
     """Seal a study that `check` has passed; afterwards every byte of it is bound, signed and committed.
 
-    `environments` has the fingerprint of every build that the protocol names. Until the commit is made
+    `environments` has the fingerprint of every build that the protocol names, and `images` the image of each
+    if its workers run in containers. Until the commit is made
     nothing is left behind. Raises WrongState (a seal or evidence exists, dirty files, shallow clone, events
     of other code),
     UsageError (links, submodules, ignored files, faults in the study), Untrusted (the signer is no author).
@@ -81,8 +85,10 @@ def seal_study(
             author=Signer(principal=principal, key=key.fingerprint),
             rules=1,
             environments=dict(environments),
+            images=None if images is None else dict(images),
             files=sealed_files({**authored, **code}),
         )
+        check_images(manifest, study.protocol)
         sealed = manifest_bytes(manifest)
         seal = digest(sealed)
         signature = key.sign(sealed, namespace=trust_rules.SEAL)

@@ -21,6 +21,7 @@ from prereg.seal.evidence import (
     networks_before,
 )
 from prereg.seal.head import check_head
+from prereg.seal.images import check_containers, check_images
 from prereg.seal.lineage import check_earlier_signatures, check_seal_signature, read_lineage
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
@@ -201,6 +202,7 @@ def step_5_study_files(run: Run) -> tuple[int, str]:
     builds = {c.build for c in study.protocol.configurations}
     if set(run.manifest.environments) != builds:
         raise VerificationFailed("are not those of the protocol's builds", where=f"{WHERE}#/environments")
+    check_images(run.manifest, study.protocol)
     run.found["study"] = study
     return 5, f"{len(list(study.protocol.units()))} units"
 
@@ -234,6 +236,7 @@ def step_7_records(run: Run) -> tuple[int, str]:
         complete=any(e.type == "collection-ended" and e.body["complete"] for e in entries),
         orphans=run.lenient,
     )
+    check_containers(entries, run.manifest)
     draws = leaves = 0
     if run.read_records:
         networks = networks_before(entries)

@@ -9,7 +9,11 @@ from typing import Any
 from typing import Protocol as Interface
 
 from prereg.codec.convert import to_json
+from prereg.collect.container import STUDY
+from prereg.collect.containers import ContainedWorker, Containers
 from prereg.collect.network import Isolation
+from prereg.collect.runtime import interpreter
+from prereg.collect.worker import Launch, Worker
 from prereg.model.plan import Shard
 from prereg.model.study import Assistant, Configuration, ExactPlan, Protocol
 
@@ -102,7 +106,7 @@ class Site:
     """The staged study folder: where a study's own command runs."""
     scratch: Path
     environments: Mapping[str, Path]
-    """Environment folder of each build."""
+    """Environment folder of each build; none where workers run in containers."""
     fingerprints: Mapping[str, str]
     """Of the environment of each build, as taken for this run."""
     isolation: Isolation
@@ -110,6 +114,29 @@ class Site:
     request_seconds: float
     journals: Path
     """Where finished parts of trees are kept over a kill; its name tells the seal."""
+    containers: Containers | None = None
+    """How workers run in containers; None where they run in the builds' environments."""
+
+    @property
+    def folder(self) -> str:
+        """The staged study as a worker sees it."""
+        return str(self.study) if self.containers is None else STUDY
+
+    def worker(self, build: str, number: int) -> Worker:
+        """Start a worker in the environment, or in a container of the image, of a build.
+
+        Raises OSError or EngineFailed if none starts, WrongState for a container that is not closed.
+        """
+        if self.containers is not None:
+            return ContainedWorker(self.containers.launch(build))
+        return Worker(
+            Launch(
+                python=interpreter(self.environments[build]),
+                code=self.code,
+                scratch=self.scratch / f"worker-{number}",
+                isolation=self.isolation,
+            )
+        )
 
 
 class Limits(Interface):

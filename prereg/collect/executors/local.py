@@ -12,12 +12,11 @@ from typing import Any
 from prereg.codec.canonical import value_digest
 from prereg.collect.executors.base import Failed, Finished, Job, Limits, Opening, Site
 from prereg.collect.executors.crew import Crew
-from prereg.collect.runtime import interpreter
 from prereg.collect.split import Plan, walk_split
 from prereg.collect.split_checks import Checks
 from prereg.collect.split_journal import Journal
 from prereg.collect.trees import leaf_line
-from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
+from prereg.collect.worker import Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
 
 CHECK_SECONDS = 600.0
@@ -296,7 +295,7 @@ class _Seat:
             self.leave()
         if self._worker is None:
             try:
-                self._worker = Worker(self._launch(job.opening.build))
+                self._worker = self._site.worker(job.opening.build, self._number)
             except OSError as error:
                 # The host's trouble, not the unit's: no evidence is given up for it.
                 raise EngineFailed(
@@ -307,19 +306,11 @@ class _Seat:
         self._worker.call(
             "open",
             **job.opening.fields(),
-            cwd=str(self._site.study),
+            cwd=self._site.folder,
             left=lambda: limits.left(job),
         )
         self.opened = job.opening
         return self._worker
-
-    def _launch(self, build: str) -> Launch:
-        return Launch(
-            python=interpreter(self._site.environments[build]),
-            code=self._site.code,
-            scratch=self._site.scratch / f"worker-{self._number}",
-            isolation=self._site.isolation,
-        )
 
     def leave(self, *, kill: bool = False) -> None:
         """End the worker, if there is one."""
