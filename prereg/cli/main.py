@@ -14,6 +14,8 @@ VERBS = (
     "collect",
     "analyse",
     "audit",
+    "deviate",
+    "close",
     "status",
     "verify",
     "diff",

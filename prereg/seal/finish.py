@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from prereg.errors import VerificationFailed
+from prereg.errors import VerificationFailed, WrongState
 from prereg.model.places import seals
-from prereg.seal.head import head_bytes, sign_head
+from prereg.model.seal import Entry
+from prereg.seal.head import REMEDY, head_bytes, sign_head
 from prereg.seal.keys import SigningKey
 from prereg.seal.trailers import trailers
 from prereg.store.files import read_once, write_whole
@@ -49,6 +50,33 @@ def sign_head_and_commit(
             trailers(study, seals(entries)[-1], head),
             principal=principal,
         )
+
+
+def refuse_uncommitted_of_others(paths: StudyPaths, entries: Sequence[Entry], principal: str) -> None:
+    """Raise WrongState if `principal` would follow another actor whose last entry no commit holds signed.
+
+    A later commit could not bring that back: the hand-over would be unsigned for good.
+    """
+    last = entries[-1]
+    if last.actor == principal:
+        return
+    if not is_committed(paths):
+        verb = REMEDY.get(last.type, "prereg collect")
+        raise WrongState(
+            f"entry {last.seq} is {last.actor}'s and not committed yet",
+            where=str(paths.ledger),
+            next_step=f"{last.actor} runs {verb} {paths.root} once more",
+        )
+
+
+def is_committed(paths: StudyPaths) -> bool:
+    """Whether HEAD holds the ledger and its signed head as they lie here."""
+    repo = Repo.find(paths.root)
+    commit = repo.head()
+    return commit is not None and all(
+        file.exists() and repo.blob_at(commit, file) == read_once(file)
+        for file in (paths.ledger, paths.head, paths.head_signature)
+    )
 
 
 def _study_of(paths: StudyPaths) -> str:

@@ -94,9 +94,20 @@ def check_head(
             f"names entry {head.seq} of {len(entries)}: the later ones are not signed, as a killed run "
             "leaves them",
             where=f"{WHERE}#/seq",
-            next_step=_REMEDY.get(entries[-1].type, "prereg collect DIR"),
+            next_step=f"{REMEDY.get(entries[-1].type, 'prereg collect')} DIR",
         )
     return head.seq
 
 
-_REMEDY: dict[EntryType, str] = {"analysis": "prereg analyse DIR", "audit": "prereg audit DIR"}
+REMEDY: dict[EntryType, str] = {
+    "analysis": "prereg analyse",
+    "audit": "prereg audit",
+    "pushed": "prereg push",
+    "amended": "prereg amend",
+    "deviation": "prereg deviate",
+    "relocation": "prereg relocate",
+    "closed": "prereg close",
+    "cosigned": "prereg seal --cosign",
+    "timestamped": "prereg seal --timestamp",
+}
+"""The verb that completes what was cut off after an entry; of any other entry that is `prereg collect`."""
