@@ -57,6 +57,7 @@ _REMEDY = {"events.json": "prereg events DIR builds it from the oracle"}
 def cross_references(study: Study) -> Iterable[UsageError]:
     """Every reference of the study files that leads nowhere, and every size that does not fit."""
     yield from _protocol_problems(study.protocol)
+    yield from _signing_problems(study.protocol)
     yield from _seed_problems(study)
     yield from _event_problems(study)
     yield from _prediction_problems(study)
@@ -72,6 +73,18 @@ def _duplicates(names: Iterable[str], where: str) -> Iterable[UsageError]:
         if name in seen:
             yield _bad(f"the id {name!r} stands twice", f"{where}/{i}/id")
         seen.add(name)
+
+
+def _signing_problems(p: Protocol) -> Iterable[UsageError]:
+    """Who signs the seal, and when it was (sections 17 and 18)."""
+    f = "protocol.json#"
+    for name in ("signers", "timestamp"):
+        if getattr(p, name) is not None and p.edition != 2:
+            yield _bad(f"a study of edition 1 has no {name}", f"{f}/{name}")
+    if p.signers is not None and p.signers.need > len(p.signers.principals):
+        yield _bad(
+            f"is {p.signers.need}, but {len(p.signers.principals)} principals are named", f"{f}/signers/need"
+        )
 
 
 def _protocol_problems(p: Protocol) -> Iterable[UsageError]:

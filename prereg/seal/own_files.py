@@ -1,4 +1,4 @@
-"""Files of a study's own classes: what is run is sealed with it (docs/formats.md section 6)."""
+"""Files that a protocol names: what is run or believed is sealed with it (docs/formats.md, 6 and 18)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ def own_files(protocol: Protocol) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def own_file_problems(protocol: Protocol, files: Mapping[str, bytes]) -> Iterator[UsageError]:
-    """Every such entry whose file is not among `files`, by path in the study's folder, with its `sha256`."""
+    """Every such entry whose file is not among `files`, by path in the study's folder, with its `sha256`.
+
+    The certificates that the protocol's `timestamp` names are files that count too: they must be sealed.
+    """
+    yield from _roots_problems(protocol, files)
     for at, entry in own_files(protocol):
         file = entry["file"]
         fault = path_fault(file) if isinstance(file, str) else "is not a string"
@@ -50,3 +54,21 @@ def own_file_problems(protocol: Protocol, files: Mapping[str, bytes]) -> Iterato
                 where=f"{at}/sha256",
                 next_step=f'"sha256": "{digest(data)}", if this is the file that is meant',
             )
+
+
+def _roots_problems(protocol: Protocol, files: Mapping[str, bytes]) -> Iterator[UsageError]:
+    if protocol.timestamp is None:
+        return
+    from prereg.seal.timestamp import BadTimestamp, load_roots
+
+    roots, at = protocol.timestamp.roots, "protocol.json#/timestamp/roots"
+    remedy = "copy the authority's root certificate, in PEM, into the study's folder and name it there"
+    fault = path_fault(roots)
+    if fault is not None or roots not in files:
+        what = fault or "is no file in the study's folder"
+        yield UsageError(f"the certificates are not sealed: {roots!r} {what}", where=at, next_step=remedy)
+        return
+    try:
+        load_roots(files[roots], where=roots)
+    except BadTimestamp as error:
+        yield UsageError(error.what, where=roots, next_step=remedy)
