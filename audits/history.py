@@ -1,4 +1,4 @@
-"""Step 9: by git history, the seal came before the records, and the ledger only ever grew."""
+"""Step 9: by git history, the seals came before the records, and the ledger only ever grew."""
 
 from __future__ import annotations
 
@@ -7,51 +7,75 @@ from typing import Any
 from audits.fault import Found
 from audits.heads import Signing, check_heads
 from audits.ledger import HEAD, HEAD_SIGNATURE, LEDGER
+from audits.lineage import Seal
 from audits.load import Folder, sha256
 from audits.repo import Change, Repository
 from audits.seal import MANIFEST
+from audits.trailers import check_tags, check_trailers
 
 _LATE = ("analysis/", "audit/", HEAD)
 """What a verb rewrites before it commits."""
 
 
-def check_history(folder: Folder, manifest: dict[str, Any], signing: Signing | None, found: Found) -> None:
+def check_history(folder: Folder, seals: list[Seal], signing: Signing | None, found: Found) -> None:
     """Look at every commit of HEAD's history; raises ``NoHistory`` where there is none.
 
-    ``signing`` is None where the ledger or the trusted keys could not be read: its step says so.
+    ``seals`` is the lineage, the present seal last. ``signing`` is None where the ledger or the trusted keys
+    could not be read: its step says so.
     """
     repository = Repository(folder.path)
     parents = repository.parents()
     changes = list(repository.changes(parents))
     found.applied += len(parents)
-    seal = _seal_commit(repository, parents, changes, folder.read(MANIFEST).data, found)
-    if seal is None:
+    sealing = [_seal_commit(repository, parents, changes, folder, seal, found) for seal in seals]
+    present = sealing[-1]
+    if present is None:
         return
-    found.notes.append(f"sealed by commit {seal}")
+    found.notes.append(f"sealed by commit {present}")
+    later = _after(present, parents)
+    for touching in sorted({change.commit for change in changes if change.path.startswith("records/")}):
+        if touching not in later:
+            found.fault(f"commit {touching} touches them, and does not come after the seal", file="records/")
+    added = [(seal, commit) for seal, commit in zip(seals, sealing, strict=True) if commit is not None]
+    first = added[0][1]
+    since = _after(first, parents) | {first}
+    lines = {} if signing is None else signing.ledger.sealing()
+    limits = {first: 1}
+    for seal, commit in added:
+        _check_base(seal, commit, parents, found)
+        if commit not in since:
+            found.fault(f"commit {commit} adds it before the seal that it amends", file=seal.path)
+        if seal.digest in lines:
+            limits[commit] = lines[seal.digest]
+    _check_ledgers(repository, changes, since, limits, folder.read(LEDGER).data, found)
+    check_tags(repository, seals, found)
+    if signing is None:
+        found.notes.append("heads and trailers were not checked: they need the ledger and the trusted keys")
+    else:
+        check_heads(repository, parents, changes, since, signing, found)
+        check_trailers(repository, [c for c in parents if c in since], seals, signing.ledger, found)
+    _check_head(repository, folder, seals[-1].manifest, found)
+
+
+def _after(seal: str, parents: dict[str, tuple[str, ...]]) -> set[str]:
+    """The commits that a commit is an ancestor of."""
     later: set[str] = set()
     for commit, several in parents.items():
         if any(parent == seal or parent in later for parent in several):
             later.add(commit)
-    for commit in sorted({change.commit for change in changes if change.path.startswith("records/")}):
-        if commit not in later:
-            found.fault(f"commit {commit} touches them, and does not come after the seal", file="records/")
-    _check_base(manifest["commit"], seal, parents, found)
-    _check_ledgers(repository, changes, later | {seal}, seal, folder.read(LEDGER).data, found)
-    if signing is None:
-        found.notes.append("the heads in history were not checked: they need the ledger and the trusted keys")
-    else:
-        check_heads(repository, parents, changes, later | {seal}, signing, found)
-    _check_head(repository, folder, manifest, found)
+    return later
 
 
 def _seal_commit(
     repository: Repository,
     parents: dict[str, tuple[str, ...]],
     changes: list[Change],
-    manifest: bytes,
+    folder: Folder,
+    seal: Seal,
     found: Found,
 ) -> str | None:
-    """The commit that adds the present manifest: it has it, and none of its parents does."""
+    """The commit that adds a manifest as the present one: it has it, and none of its parents does."""
+    manifest = folder.read(seal.path).data
     touching = [change for change in changes if change.path == MANIFEST and change.mode != "000000"]
     bytes_of = repository.blobs(change.blob for change in touching)
     adding: dict[str, int] = {}
@@ -62,28 +86,36 @@ def _seal_commit(
     if len(first) == 1:
         return first[0]
     what = "more than one commit adds it" if first else "no commit of HEAD's history adds the bytes read here"
-    found.fault(what, file=MANIFEST, then="audit a checkout of the study's repository")
+    found.fault(what, file=seal.path, then="audit a checkout of the study's repository")
     return None
 
 
-def _check_base(base: str | None, seal: str, parents: dict[str, tuple[str, ...]], found: Found) -> None:
+def _check_base(seal: Seal, added: str, parents: dict[str, tuple[str, ...]], found: Found) -> None:
+    """The commit that a manifest was made on is an ancestor of the one that adds it."""
+    base = seal.manifest["commit"]
     before: set[str] = set()
-    left = list(parents[seal])
+    left = list(parents[added])
     while left:
         commit = left.pop()
         if commit not in before:
             before.add(commit)
             left += parents[commit]
     if base is None and before:
-        what = f"is null, yet commit {seal} that adds the seal has a parent"
-        found.fault(what, file=MANIFEST, pointer="/commit")
+        what = f"is null, yet commit {added} that adds the seal has a parent"
+        found.fault(what, file=seal.path, pointer="/commit")
     elif base is not None and base not in before:
-        found.fault(f"is not an ancestor of {seal}, which adds the seal", file=MANIFEST, pointer="/commit")
+        found.fault(f"is not an ancestor of {added}, which adds the seal", file=seal.path, pointer="/commit")
 
 
 def _check_ledgers(
-    repository: Repository, changes: list[Change], since: set[str], seal: str, present: bytes, found: Found
+    repository: Repository,
+    changes: list[Change],
+    since: set[str],
+    limits: dict[str, int],
+    present: bytes,
+    found: Found,
 ) -> None:
+    """Every ledger is a prefix of the present one; ``limits`` is how long it may be where a seal is added."""
     versions = [change for change in changes if change.path == LEDGER and change.commit in since]
     bytes_of = repository.blobs(change.blob for change in versions if change.mode != "000000")
     for change in versions:
@@ -92,13 +124,13 @@ def _check_ledgers(
             found.fault(f"commit {change.commit} removes it", file=LEDGER)
         elif not present.startswith(data):
             found.fault(f"commit {change.commit} has one that is not a prefix of it", file=LEDGER)
-        elif change.commit == seal and data.count(b"\n") > 1:
-            found.fault(f"commit {seal} adds the seal and already has later entries", file=LEDGER)
+        elif data.count(b"\n") > limits.get(change.commit, len(data)):
+            found.fault(f"commit {change.commit} adds the seal and already has later entries", file=LEDGER)
 
 
 def _check_head(repository: Repository, folder: Folder, manifest: dict[str, Any], found: Found) -> None:
     """HEAD holds the sealed files as sealed, and the evidence as read."""
-    head = {path: entry for path, entry in repository.head().items() if not path.startswith("report/")}
+    head = {path: entry for path, entry in repository.tree().items() if not path.startswith("report/")}
     bytes_of = repository.blobs(blob for mode, blob in head.values() if mode in ("100644", "100755"))
     sealed = {item["path"]: item for item in manifest["files"]}
     committed = bytes_of.get(head.get(LEDGER, ("", ""))[1])

@@ -1,8 +1,7 @@
-"""Step 6: the ledger's chain, its types and order, and its signed head."""
+"""Step 6: the ledger's chain, and its signed head."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +23,26 @@ ROLES = {
     "collection-ended": ("collector", "author"),
     "analysis": ("author",),
     "audit": ("reviewer",),
+    "cosigned": ("author",),
+    "timestamped": ("author", "collector"),
+    "pushed": ("author", "collector"),
+    "amended": ("author",),
+    "deviation": ("author", "collector"),
+    "relocation": ("author", "collector"),
+    "closed": ("author",),
 }
 """The roles whose holder may write an entry of each type."""
+_STATES = {
+    "sealed": "sealed",
+    "amended": "sealed",
+    "collection-started": "collecting",
+    "shard-stored": "collecting",
+    "unit-invalid": "collecting",
+    "analysis": "analysed",
+    "audit": "audited",
+    "closed": "closed",
+}
+"""The state that an entry of a type makes; that of a collection's end depends on it, and others make none."""
 
 
 @dataclass(slots=True)
@@ -49,6 +66,14 @@ class Ledger:
     """A collection was ended, complete or not, and none was started after."""
     complete: bool = False
     """A complete collection was ended."""
+    seal: str = ""
+    """The seal in force."""
+    sealed_at: str = ""
+    """The time of the entry that put it in force."""
+    started: bool = False
+    """A collection was started at least once."""
+    closed: bool = False
+    """The study was closed."""
     analysis: dict[str, Any] | None = None
     """The last ``analysis`` entry."""
     audit: dict[str, Any] | None = None
@@ -59,14 +84,21 @@ class Ledger:
         """The digest of the last line."""
         return self.digests[-1] if self.digests else None
 
+    def sealing(self) -> dict[str, int]:
+        """The line, from 1, that put each seal in force."""
+        kinds = ("sealed", "amended")
+        lines = [(e["body"]["seal"], i) for i, e in enumerate(self.entries, 1) if e["type"] in kinds]
+        return dict(reversed(lines))
+
     @property
     def state(self) -> str:
         """The study's state."""
-        last = self.entries[-1]["type"] if self.entries else ""
-        if last == "collection-ended":
-            return "collected" if self.complete else "collecting"
-        names = {"": "draft", "sealed": "sealed", "analysis": "analysed", "audit": "audited"}
-        return names.get(last, "collecting")
+        for entry in reversed(self.entries):
+            if entry["type"] == "collection-ended":
+                return "collected" if self.complete else "collecting"
+            if entry["type"] in _STATES:
+                return _STATES[entry["type"]]
+        return "draft"
 
 
 def parse_ledger(data: bytes, schema: Schema, found: Found) -> Ledger:
@@ -96,112 +128,6 @@ def parse_ledger(data: bytes, schema: Schema, found: Found) -> Ledger:
         ledger.digests.append(before)
         found.applied += 1
     return ledger
-
-
-def check_order(ledger: Ledger, seal: dict[str, Any], trust: Trust, missing: str, found: Found) -> None:
-    """Walk the entries through the states they may come in, and check what each says of the seal.
-
-    ``seal`` holds ``digest``, ``signature_sha256`` and the ``manifest``; ``missing`` is the protocol's.
-    """
-    manifest = seal["manifest"]
-    for i, entry in enumerate(ledger.entries):
-        place, kind, body = f"{LEDGER} line {i + 1}", entry["type"], entry["body"]
-        if not set(ROLES[kind]) & set(trust.roles.get(entry["actor"], ())):
-            what = f"{entry['actor']} has no role {' or '.join(ROLES[kind])}"
-            found.fault(what, file=place, pointer="/actor")
-        if body.get("seal", seal["digest"]) != seal["digest"]:
-            found.fault("names another seal", file=place, pointer="/body/seal")
-        if (kind == "sealed") != (i == 0):
-            found.fault("`sealed` comes once and first", file=place, pointer="/type")
-        elif why := _misplaced(ledger, kind, missing):
-            found.fault(f"`{kind}` cannot come here: {why}", file=place, pointer="/type")
-        _ENTER[kind](ledger, entry, manifest, place, found)
-    if not ledger.entries:
-        return
-    first, body = ledger.entries[0], ledger.entries[0]["body"]
-    place = f"{LEDGER} line 1"
-    if first["type"] == "sealed":
-        if body["signature_sha256"] != seal["signature_sha256"]:
-            found.fault("is not of seal/manifest.json.sig", file=place, pointer="/body/signature_sha256")
-        if body["commit"] != manifest["commit"]:
-            found.fault("is not the manifest's commit", file=place, pointer="/body/commit")
-        if first["actor"] != manifest["author"]["principal"]:
-            found.fault("is not the manifest's author", file=place, pointer="/actor")
-        created = moment(manifest["created"], "seal/manifest.json", "/created")
-        if moment(first["time"], place, "/time") < created:
-            found.fault("is before the manifest was created", file=place, pointer="/time")
-
-
-def _misplaced(ledger: Ledger, kind: str, missing: str) -> str:
-    over = ledger.complete or ledger.analysis is not None
-    if kind == "collection-started" and over:
-        return "the collection is over"
-    if kind in ("shard-stored", "unit-invalid", "collection-ended") and (over or not ledger.collecting):
-        return "no collection is under way"
-    if kind == "analysis" and not (ledger.complete or (missing == "bound" and ledger.ended)):
-        return "the collection is not complete"
-    if kind == "audit" and not over:
-        return "the collection is not complete"
-    return ""
-
-
-def _started(ledger: Ledger, entry: Json, manifest: Json, place: str, found: Found) -> None:
-    ledger.collecting, ledger.ended = True, False
-    ledger.said |= {entry["body"]["network"]}
-    for build, digest in entry["body"]["environments"].items():
-        if manifest["environments"].get(build) != digest:
-            pointer = f"/body/environments/{build}"
-            found.fault("is not the sealed environment's fingerprint", file=place, pointer=pointer)
-
-
-def _stored(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
-    body = entry["body"]
-    key = body["unit"], body["shard"]
-    if key in ledger.stored:
-        found.fault(f"shard {key[1]} of {key[0]} was stored before", file=place, pointer="/body/shard")
-    ledger.stored[key] = body
-    ledger.networks[key] = ledger.said
-
-
-def _invalid(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
-    unit = entry["body"]["unit"]
-    if unit in ledger.invalid:
-        found.fault(f"{unit} was INVALID before", file=place, pointer="/body/unit")
-    ledger.invalid[unit] = entry["body"]["reason"]
-
-
-def _ended(ledger: Ledger, entry: Json, _: Json, place: str, found: Found) -> None:
-    body = entry["body"]
-    ledger.collecting, ledger.ended = False, True
-    ledger.complete = ledger.complete or body["complete"]
-    if body["stored"] != len(ledger.stored):
-        what = f"says {body['stored']} shards; the ledger stored {len(ledger.stored)}"
-        found.fault(what, file=place, pointer="/body/stored")
-    if set(body["invalid"]) != set(ledger.invalid):
-        found.fault("does not name the units that are INVALID", file=place, pointer="/body/invalid")
-
-
-def _analysis(ledger: Ledger, entry: Json, _: Json, __: str, ___: Found) -> None:
-    ledger.analysis = entry
-
-
-def _audit(ledger: Ledger, entry: Json, _: Json, __: str, ___: Found) -> None:
-    ledger.audit = entry
-
-
-def _sealed(_: Ledger, __: Json, ___: Json, ____: str, _____: Found) -> None:
-    pass
-
-
-_ENTER: dict[str, Callable[[Ledger, Json, Json, str, Found], None]] = {
-    "sealed": _sealed,
-    "collection-started": _started,
-    "shard-stored": _stored,
-    "unit-invalid": _invalid,
-    "collection-ended": _ended,
-    "analysis": _analysis,
-    "audit": _audit,
-}
 
 
 def check_head(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from audits.containers import check_images
 from audits.fault import Fault, Found
 from audits.jsonc import parse
 from audits.load import Folder
@@ -13,6 +14,7 @@ from audits.references import check_events, check_predictions, check_protocol, c
 from audits.register import HYPOTHESES, check_registered
 from audits.schema import Schema
 from audits.second import check_first_edition, check_told
+from audits.signing import check_asked
 from audits.study import EXACT_REQUESTS, Study, Unit
 
 FILES = ("protocol", "seeds", "events", "predicates", "predictions")
@@ -70,6 +72,8 @@ def load_study(
         check_unique((item["id"] for item in items), file, pointer, found)
     check_protocol(study, manifest, found)
     check_events(study, values["events"]["harness_sha256"], found)
+    check_asked(protocol, manifest, found)
+    check_images(study, manifest, found)
     if study.edition == 2:
         check_registered(study, registered, found)
         check_told(study, found)

@@ -192,7 +192,7 @@ def check_records(
     records = Records()
     reader = LineReader(schemas["record"], seal)
     leaves = LeafReader(schemas["leaf"], seal, reader.part) if study.stages("exact") else None
-    context = (study.id, seal, ledger.entries[0]["time"])
+    context = (study.id, seal, ledger.sealed_at)
     beside = {
         c["id"]: RecordReader(Reference.of(c["records"], study.events[c["id"]].get("records")), reader.part)
         for c in study.configurations

@@ -127,10 +127,10 @@ class Repository:
                 if part.decode() != pairs[at][0]:
                     raise Fault("git diff-tree answered out of order")
 
-    def head(self) -> dict[str, tuple[str, str]]:
-        """The mode and object of every path of the folder in HEAD."""
+    def tree(self, commit: str = "HEAD") -> dict[str, tuple[str, str]]:
+        """The mode and object of every path of the folder in a commit."""
         where = ("--", self.prefix) if self.prefix else ()
-        listing = self._git("ls-tree", "-r", "-z", "--full-tree", "HEAD", *where)
+        listing = self._git("ls-tree", "-r", "-z", "--full-tree", commit, *where)
         rows = (item.split(b"\t", 1) for item in listing.split(b"\0") if item)
         found = {}
         for info, path in rows:
@@ -138,16 +138,37 @@ class Repository:
             found[path.decode("utf-8", "surrogateescape").removeprefix(self.prefix)] = mode, blob
         return found
 
+    def tags(self, prefix: str) -> dict[str, str | None]:
+        """The tags whose names begin so, each with the commit it is on; None if it is on something else."""
+        listing = self._git("for-each-ref", "--format=%(objectname) %(refname)", f"refs/tags/{prefix}")
+        found: dict[str, str | None] = {}
+        for line in listing.decode("utf-8", "surrogateescape").splitlines():
+            name, _, ref = line.partition(" ")
+            peeled = self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", fine=(0, 1, 128))
+            found[ref.removeprefix("refs/tags/")] = peeled.decode().strip() or None
+        return found
+
+    def messages(self, commits: Iterable[str]) -> dict[str, str]:
+        """The messages of commits; a byte that is not UTF-8 stays a lone surrogate."""
+        found = {}
+        for name, data in self._objects(commits, "commit").items():
+            found[name] = data.partition(b"\n\n")[2].decode("utf-8", "surrogateescape")
+        return found
+
     def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of objects."""
+        """The bytes of files."""
+        return self._objects(names, "blob")
+
+    def _objects(self, names: Iterable[str], kind: str) -> dict[str, bytes]:
+        """The bytes of objects of one kind."""
         wanted = sorted(set(names))
         output = self._git("cat-file", "--batch", feed="".join(f"{name}\n" for name in wanted).encode())
         found, at = {}, 0
         for name in wanted:
             end = output.index(b"\n", at)
             header = output[at:end].decode().split(" ")
-            if header[1:2] != ["blob"]:
-                raise Fault(f"git object {name} is {' '.join(header[1:])}, not a file")
+            if header[1:2] != [kind]:
+                raise Fault(f"git object {name} is {' '.join(header[1:])}, not a {kind}")
             size = int(header[2])
             found[name] = output[end + 1 : end + 1 + size]
             at = end + size + 2

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from audits.closing import check_decisions_file
+from audits.containers import check_containers
 from audits.derive import Derivation, compare_decisions, derive_decisions, derive_predictions
 from audits.fault import Fault, Found, Unavailable
 from audits.heads import Signing
 from audits.history import check_history
 from audits.jsonc import parse
-from audits.ledger import LEDGER, Ledger, check_head, check_order, parse_ledger
-from audits.load import SMALL, Folder
+from audits.ledger import LEDGER, Ledger, check_head, parse_ledger
+from audits.lineage import Seal, compare_lineage, load_lineage
+from audits.load import Folder
 from audits.plan import load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
@@ -22,8 +25,10 @@ from audits.report import Outcome
 from audits.revocation import REVOCATIONS, load_revocations
 from audits.rules import load_schemas
 from audits.schema import Schema
-from audits.seal import MANIFEST, SIGNATURE, check_files, check_folder, check_manifest, check_signature
+from audits.seal import MANIFEST, check_files, check_folder, check_manifest
 from audits.seeds import check_seeds, find_others
+from audits.signing import Sealing, Signed, check_signatures, sealed_protocol
+from audits.states import Walk, check_order
 from audits.study import Study
 from audits.trust import Trust, load_trust
 
@@ -53,6 +58,11 @@ class Audit:
         self._schemas: dict[str, Schema] = {}
         self._schemas_from = ""
         self._manifest: dict[str, Any] | None = None
+        self._seals: list[Seal] = []
+        """The lineage, the present seal last."""
+        self._told: list[dict[str, Any]] | None = None
+        """The ledger's entries as parsed before step 6; None if they cannot be."""
+        self._signed = Signed()
         self._bad: set[str] = set()
         self._trust: Trust | None = None
         self._study: Study | None = None
@@ -123,6 +133,11 @@ class Audit:
         self.outcome.study = manifest["study"]
         self.outcome.seal = self._folder.read(MANIFEST).digest
         self._manifest = manifest
+        self._seals = load_lineage(self._folder, manifest, self._schemas["manifest"], found)
+        with suppress(Fault):  # what is wrong with the ledger is said in step 6
+            data = self._folder.read(LEDGER).data
+            self._told = parse_ledger(data, self._schemas["ledger-entry"], Found()).entries
+        compare_lineage(self._seals, self._told, found)
 
     def _step_files(self, found: Found) -> None:
         self._need(2)
@@ -137,7 +152,15 @@ class Audit:
         revoked = load_revocations(path or own, path is not None, self._schemas)
         signers, roles = self._options.signers, self._options.roles
         self._trust = load_trust(signers, roles, self._schemas["roles"], revoked)
-        check_signature(self._folder, self._manifest, self._trust, found)
+        protocol = sealed_protocol(self._folder, self._schemas["protocol"], self._manifest, self._bad)
+        sealing = Sealing(
+            folder=self._folder,
+            trust=self._trust,
+            seals=self._seals,
+            protocol=protocol,
+            entries=self._told,
+        )
+        self._signed = check_signatures(sealing, found)
 
     def _step_study(self, found: Found) -> None:
         self._need(2, 4)
@@ -153,17 +176,17 @@ class Audit:
         ledger = parse_ledger(self._folder.read(LEDGER).data, self._schemas["ledger-entry"], found)
         self._lines = ledger
         self.outcome.ledger_head = ledger.head
-        seal = {"digest": self.outcome.seal, "manifest": self._manifest, "signature_sha256": None}
-        if self._folder.has(SIGNATURE):
-            seal["signature_sha256"] = self._folder.read(SIGNATURE, SMALL).digest
-        missing = "bound" if self._study is None else self._study.protocol["missing"]
-        check_order(ledger, seal, self._trust, missing, found)
+        walk = Walk(
+            folder=self._folder, ledger=ledger, seals=self._seals, trust=self._trust, study=self._study,
+            times=self._signed.times,
+        )  # fmt: skip
+        check_order(walk, found)
         check_head(self._folder, ledger, self._manifest["study"], self._schemas["head"], self._trust, found)
         found.notes.append(f"state {ledger.state}")
         self._ledger = ledger
         if not self._over and not found.faults:
-            what = f"a complete collection: the study is {ledger.state}; run `prereg collect`"
-            self.outcome.incomplete.append(what)
+            then = "it stays so" if ledger.closed else "run `prereg collect`"
+            self.outcome.incomplete.append(f"a complete collection: the study is {ledger.state}; {then}")
 
     @property
     def _over(self) -> bool:
@@ -176,6 +199,8 @@ class Audit:
         self._records = check_records(
             self._folder, self._study, self._ledger, self._schemas, self.outcome.seal, found
         )
+        assert self._manifest is not None
+        check_containers(self._study, self._manifest, self._ledger, found)
         if not self._over and not found.applied and not found.faults:
             raise Unavailable(f"the study is {self._ledger.state}")
 
@@ -194,7 +219,7 @@ class Audit:
         if self._manifest is None or not self._folder.has(LEDGER):
             raise Unavailable("needs the manifest (step 2) and the ledger")
         try:
-            check_history(self._folder, self._manifest, self._signing(), found)
+            check_history(self._folder, self._seals, self._signing(), found)
         except NoHistory as why:
             then = "audit a full clone of the study's repository, or waive this check with --without-history"
             self.outcome.incomplete.append(f"git history ({why}): {then}")

@@ -1,4 +1,4 @@
-"""Steps 1 to 4: the folder, the manifest, the files it lists, and the author's signature."""
+"""Steps 1 to 3: the folder, the manifest, and the files it lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from audits import RULES
 from audits.fault import Fault, Found
 from audits.load import SMALL, Folder, moment
 from audits.schema import Schema
-from audits.trust import Trust
 
 MANIFEST = "seal/manifest.json"
 SIGNATURE = "seal/manifest.json.sig"
@@ -18,6 +17,12 @@ SUMS = "seal/SHA256SUMS"
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _RECORD = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}/[0-9]{{5}}\.(jsonl\.gz|meta\.json)")
 _UNIT = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}")
+_PRINCIPAL = r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}"
+_BESIDE = re.compile(
+    rf"seal/(lineage/[0-9a-f]{{64}}/)?(timestamp\.ts[qr]|cosign/{_PRINCIPAL}\.sig)"
+    r"|seal/lineage/[0-9a-f]{64}/(manifest\.json(\.sig)?|SHA256SUMS)"
+)
+"""What may lie in ``seal/`` beside the present seal's own files; steps 2 and 4 say whether it should."""
 _KNOWN = {
     MANIFEST, SIGNATURE, SUMS, "ledger.jsonl", "ledger.head.json", "ledger.head.json.sig",
     "analysis/decisions.json", "audit/report.json", "audit/report.json.sig",
@@ -45,7 +50,7 @@ def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
             if entry.names > 1:
                 then = "put a copy in its place"
                 found.fault(f"a hard link: the file has {entry.names} names", file=path, then=then)
-            known = path in _KNOWN or _RECORD.fullmatch(path)
+            known = path in _KNOWN or _RECORD.fullmatch(path) or _BESIDE.fullmatch(path)
             if not known and listed is not None and path not in listed:
                 found.fault("not listed in the manifest, and not at a known place", file=path)
 
@@ -67,29 +72,38 @@ def check_manifest(folder: Folder, schema: Schema, found: Found) -> dict[str, An
     moment(manifest["created"], MANIFEST, "/created")
     if manifest["rules"] != RULES:
         found.fault(f"sealed under rules {manifest['rules']}; this auditor has {RULES}", file=MANIFEST)
+    check_paths(manifest, MANIFEST, found)
+    return manifest
+
+
+def check_paths(manifest: dict[str, Any], file: str, found: Found) -> None:
+    """The paths of a manifest are safe, different, and in order."""
     paths = [item["path"] for item in manifest["files"]]
     folded: set[str] = set()
     for i, path in enumerate(paths):
         pointer = f"/files/{i}/path"
         if why := _unsafe(path):
-            found.fault(f"path {path!a} {why}", file=MANIFEST, pointer=pointer)
+            found.fault(f"path {path!a} {why}", file=file, pointer=pointer)
         key = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
         if key in folded:
-            found.fault(f"path {path!a} is there twice, but for letter case", file=MANIFEST, pointer=pointer)
+            found.fault(f"path {path!a} is there twice, but for letter case", file=file, pointer=pointer)
         folded.add(key)
         found.applied += 1
     if paths != sorted(paths):
-        found.fault("files are not sorted by path", file=MANIFEST, pointer="/files")
-    return manifest
+        found.fault("files are not sorted by path", file=file, pointer="/files")
+
+
+def sums(manifest: dict[str, Any], digest: str) -> bytes:
+    """The ``SHA256SUMS`` of a manifest with this digest."""
+    lines = [f"{item['sha256']}  {item['path']}\n" for item in manifest["files"]]
+    return "".join([*lines, f"{digest}  {MANIFEST}\n"]).encode()
 
 
 def check_files(folder: Folder, manifest: dict[str, Any], found: Found) -> set[str]:
     """Step 3: every listed file has its size, mode and digest; returns the paths that do not."""
     bad: set[str] = set()
-    lines = []
     for i, item in enumerate(manifest["files"]):
         path, pointer = item["path"], f"/files/{i}"
-        lines.append(f"{item['sha256']}  {path}\n")
         found.applied += 1
         before = len(found.faults)
         try:
@@ -106,36 +120,13 @@ def check_files(folder: Folder, manifest: dict[str, Any], found: Found) -> set[s
                 found.fault(f"has mode {read.mode}, sealed as {item['mode']}", file=path)
         if len(found.faults) > before:
             bad.add(path)
-    lines.append(f"{folder.read(MANIFEST).digest}  {MANIFEST}\n")
     listed = {item["path"] for item in manifest["files"]}
     for path in folder.files():
         if path not in listed and not path.startswith(_RESERVED):
             found.fault("in the sealed folder, but not in the manifest", file=path)
     try:
-        if folder.read(SUMS).data != "".join(lines).encode():
+        if folder.read(SUMS).data != sums(manifest, folder.read(MANIFEST).digest):
             found.fault("does not say what the manifest says", file=SUMS)
     except Fault as fault:
         found.faults.append(fault)
     return bad
-
-
-def check_signature(folder: Folder, manifest: dict[str, Any], trust: Trust, found: Found) -> None:
-    """Step 4: the seal is signed by its author, who may."""
-    author = manifest["author"]
-    armored = folder.read(SIGNATURE, SMALL).data
-    try:
-        key = trust.check(
-            folder.read(MANIFEST).data,
-            armored,
-            namespace="prereg-seal",
-            principal=author["principal"],
-            roles=("author",),
-            at=moment(manifest["created"], MANIFEST, "/created"),
-        )
-    except Fault as fault:
-        raise fault.at(SIGNATURE) from None
-    found.applied += 1
-    if key != author["key"]:
-        what = f"signed by {key}; the manifest names {author['key']}"
-        found.fault(what, file=MANIFEST, pointer="/author/key")
-    found.notes.append(f"{author['principal']} {key}")

@@ -1,0 +1,80 @@
+"""Trailers and tags, a part of step 9: what commits and tags say of the seals and the ledger is so."""
+
+from __future__ import annotations
+
+import re
+
+from audits.fault import Found
+from audits.ledger import Ledger
+from audits.lineage import Seal
+from audits.load import sha256
+from audits.repo import Repository
+from audits.seal import MANIFEST
+
+_TRAILER = re.compile(r"([A-Za-z0-9-]+)[ \t]*:(.*)")
+_STUDY, _SEAL, _HEAD = "prereg-study", "prereg-seal", "prereg-ledger-head"
+
+
+def trailers(message: str) -> list[tuple[str, str]]:
+    """The trailers of a commit message, their keys in lower case: the last paragraph's lines ``Key: value``.
+
+    As for git, the first paragraph is the title and has none, and a line that begins with a blank goes on
+    with the one before.
+    """
+    lines = [line.rstrip() for line in message.strip().split("\n")]
+    if "" not in lines:
+        return []
+    found: list[tuple[str, str]] = []
+    for line in lines[len(lines) - lines[::-1].index("") :]:
+        match = _TRAILER.fullmatch(line)
+        if match is not None:
+            found.append((match.group(1).lower(), match.group(2).strip()))
+        elif found and line[:1] in (" ", "\t"):
+            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
+    return found
+
+
+def check_trailers(
+    repository: Repository, commits: list[str], seals: list[Seal], ledger: Ledger, found: Found
+) -> None:
+    """Every commit that says it is of the study names one seal of its lineage and one line of its ledger."""
+    study, looked = seals[-1].manifest["study"], 0
+    allowed = {_SEAL: {seal.digest for seal in seals}, _HEAD: set(ledger.digests)}
+    names = {
+        _SEAL: ("Prereg-Seal", "a seal of the lineage"),
+        _HEAD: ("Prereg-Ledger-Head", "a line's digest"),
+    }
+    for commit, message in repository.messages(commits).items():
+        said = trailers(message)
+        if (_STUDY, study) not in said:
+            continue
+        looked += 1
+        for key, good in allowed.items():
+            values = [value for name, value in said if name == key]
+            if len(values) != 1:
+                found.fault(f"commit {commit} has {len(values)} trailers {names[key][0]}, not one")
+            elif values[0] not in good:
+                found.fault(f"commit {commit} has a trailer {names[key][0]} that is not {names[key][1]}")
+    found.applied += looked
+
+
+def check_tags(repository: Repository, seals: list[Seal], found: Found) -> None:
+    """Every tag of the study that is there is on a commit that has the seal it names."""
+    study = seals[-1].manifest["study"]
+    wanted = re.compile(rf"prereg/{re.escape(study)}/(?:sealed|amended-([1-9][0-9]*))")
+    for name, commit in repository.tags(f"prereg/{study}/").items():
+        match = wanted.fullmatch(name)
+        if match is None:
+            continue
+        found.applied += 1
+        number = int(match.group(1) or 0)
+        if number >= len(seals):
+            found.fault(f"tag {name} is of an amendment that the lineage does not have")
+            continue
+        if commit is None:
+            found.fault(f"tag {name} is on no commit")
+            continue
+        mode, blob = repository.tree(commit).get(MANIFEST, ("", ""))
+        there = repository.blobs([blob])[blob] if mode in ("100644", "100755") else b""
+        if sha256(there) != seals[number].digest:
+            found.fault(f"tag {name} is on commit {commit}, whose {MANIFEST} is not that seal")
