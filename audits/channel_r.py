@@ -7,18 +7,25 @@ bytes and prefix, and a whole record once for its bytes and outcome.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from audits.jsonc import read_number
+
 Value = int | float | str
 """A number, or one of ``-inf``, ``inf`` and ``nan`` as text."""
 _KEPT = 1 << 16
 """How many different entries, comparisons and records are remembered."""
 _MOST = 100_000
-"""The most entries of a record, by its schema."""
+"""The most entries of a record, and the most tokens and values of an entry, by its schema."""
+_COUNT = rb"(?:0|[1-9][0-9]{0,14})"
+_ENTRY = re.compile(rb'\{"tokens":\[(%(n)s(?:,%(n)s)*)\],"values":\[([^\[\]{}]+)\]\}' % {b"n": _COUNT})
+"""The layout of an entry whose tokens are canonical and of the schema."""
+_TEXTS = {b'"-inf"': "-inf", b'"inf"': "inf", b'"nan"': "nan"}
 
 
 def entry_wrong(entry: Mapping[str, Any]) -> str | None:
@@ -109,10 +116,16 @@ class RecordReader:
         those of the record; none where no reference is named; None if the record is not as section 7 says."""
 
     def _read_entry(self, data: bytes) -> dict[str, Any] | None:
+        match = _ENTRY.fullmatch(data) if len(data) <= _MOST else None
+        if match is not None:
+            texts = match[2].split(b",")
+            values = [_TEXTS[text] if text in _TEXTS else read_number(text) for text in texts]
+            entry: dict[str, Any] = {"tokens": [*map(int, match[1].split(b","))], "values": values}
+            return None if None in values or entry_wrong(entry) else entry
         read = self._part("record", b"[" + data + b"]")
         if read is None or len(read) != 1 or entry_wrong(read[0]) is not None:
             return None
-        entry: dict[str, Any] = read[0]
+        entry = read[0]
         return entry
 
     def _compare(self, prefix: tuple[int, ...], data: bytes) -> bool:

@@ -137,6 +137,16 @@ def number(value: int | float) -> str:
     return f"{sign}{digits[0]}{tail}e{point - 1:+d}"
 
 
+def read_number(text: bytes) -> int | float | None:
+    """The number behind its canonical bytes; None if they are not those of one."""
+    try:
+        value = float(text)
+        plain = int(value) if value.is_integer() else value
+        return plain if number(plain).encode() == text else None
+    except (ValueError, OverflowError, JsonFault):
+        return None
+
+
 def _string(text: str) -> str:
     _check_text(text, "")
     return f'"{text.translate(_TABLE)}"'

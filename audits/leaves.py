@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from audits.fault import Fault
-from audits.jsonc import JsonFault, canonical, number, parse_machine
+from audits.jsonc import canonical, parse_machine, read_number
 from audits.schema import Schema
 from audits.study import Unit
 
@@ -78,15 +78,8 @@ class LeafReader:
     def _probability(self, text: bytes) -> float | None:
         """A number in (0, 1] from its canonical bytes, or None."""
         if text not in self._numbers:
-            try:
-                value: float | None = float(text)
-                assert value is not None
-                plain = int(value) if value.is_integer() else value
-                if not 0.0 < value <= 1.0 or number(plain).encode() != text:
-                    value = None
-            except (ValueError, OverflowError, JsonFault):
-                value = None
-            self._numbers[text] = value
+            value = read_number(text)
+            self._numbers[text] = float(value) if value is not None and 0 < value <= 1 else None
         return self._numbers[text]
 
     def _quickly(self, line: bytes, unit: Unit, at: int) -> Leaf | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from audits_plan import ARMS, MAIN, WALK, Plan, authored
 from audits_slow import Json, canon, slow_decision, slow_status
 from audits_slow_exact import slow_exact, slow_premise
+from audits_slow_second import slow_exactly, slow_second
 from audits_tools import ROOT, clock, fingerprint, machine, pack, public, run, sha, sign
 
 
@@ -25,6 +26,8 @@ class Builder:
         self.now = clock()
         self.lines: list[bytes] = []
         self.drawn: dict[str, list[Json]] = {}
+        self.lines_of: dict[str, list[Json]] = {}
+        """By unit: its records whole."""
         self.counted: dict[str, list[int]] = {}
         self.walked: dict[str, Json] = {}
         """By unit of the exact stage: its ``leaves`` and the ``meta`` of its tree."""
@@ -88,7 +91,7 @@ class Builder:
             "schema": "prereg/manifest/v1", "study": self.plan.study, "created": self.now(), "rules": 1,
             "commit": run("git", "rev-parse", "HEAD", cwd=self.root).decode().strip(),
             "author": {"principal": "ann@example.org", "key": fingerprint(self.keys / "author")},
-            "environments": {"b-1": "e" * 64}, "files": listed,
+            "environments": dict.fromkeys(self.plan.builds, "e" * 64), "files": listed,
         }  # fmt: skip
         self.manifest = self.plan.edit("manifest", manifest)
         data = self.write("seal/manifest.json", machine(self.manifest))
@@ -122,7 +125,8 @@ class Builder:
 
     def collect(self) -> None:
         p = self.plan
-        body: Json = {"seal": self.digest, "attempt": 1, "environments": {"b-1": "e" * 64}, "workers": 1}
+        body: Json = {"seal": self.digest, "attempt": 1, "workers": 1}
+        body["environments"] = dict.fromkeys(p.builds, "e" * 64)
         self.entry("collection-started", "col@example.org", body | {"network": "cut", "network_reason": None})
         stored = 0
         for stage, c, arm in p.units:
@@ -133,11 +137,11 @@ class Builder:
                 body = {"unit": unit, "attempt": 1, "reason": "the worker died"}
                 self.entry("unit-invalid", "col@example.org", body)
             elif stage == WALK:
-                self.store(unit, 0, self.leaves(c, arm, unit), self.walked[unit]["meta"])
+                self.store(unit, 0, self.leaves(c, arm, unit), (1, 4), self.walked[unit]["meta"])
                 stored += 1
             else:
                 for shard, lines in enumerate(self.shards(c, arm, unit)):
-                    self.store(unit, shard, lines)
+                    self.store(unit, shard, lines, p.sizes(c, arm))
                     stored += 1
         body = {"seal": self.digest, "complete": not p.left_out, "stored": stored, "invalid": list(p.invalid)}
         self.entry("collection-ended", "col@example.org", body)
@@ -150,24 +154,27 @@ class Builder:
         lines: list[Json] = []
         self.drawn[unit] = []
         sums = [0, 0, 0]
-        for request in range(p.draws // p.rows):
-            for row in range(p.rows):
-                draw = request * p.rows + row
+        rows, shard_requests = p.sizes(c, arm)
+        for request in range(p.draws // rows):
+            for row in range(rows):
+                draw = request * rows + row
                 outcome = (p.on if arm == "on" else p.off)(c, draw)
                 n = p.proposals(c) if arm == "on" and p.rule != "event-gap" else 0
                 counters = {"proposals": n, "verifications": min(n, 1), "accepted": min(n, 2)}
                 record = {
-                    "seal": self.digest, "unit": unit, "shard": request // p.shard_requests, "attempt": 1,
+                    "seal": self.digest, "unit": unit, "shard": request // shard_requests, "attempt": 1,
                     "draw": draw, "seed": str(first + request), "row": row, "outcome": outcome,
                     "counters": counters,
                 }  # fmt: skip
+                if p.second and c in p.second.records:
+                    record["record"] = p.second.record(c, arm, draw, outcome)
                 record = p.edit("record", record)
                 self.drawn[unit].append(record["outcome"])
                 for i, key in enumerate(("proposals", "verifications", "accepted")):
                     sums[i] += record["counters"][key]
                 lines.append(record)
-        self.counted[unit] = sums
-        size = p.rows * p.shard_requests
+        self.counted[unit], self.lines_of[unit] = sums, lines
+        size = rows * shard_requests
         for at in range(0, len(lines), size):
             yield lines[at : at + size]
 
@@ -181,17 +188,20 @@ class Builder:
         self.walked[unit]["meta"].pop("unit", None)
         return lines
 
-    def store(self, unit: str, shard: int, records: list[Json], tree: Json | None = None) -> None:
+    def store(
+        self, unit: str, shard: int, records: list[Json], sizes: tuple[int, int], tree: Json | None = None
+    ) -> None:
+        """``sizes`` are the rows of a request and the requests of a shard."""
         lines = self.plan.edit("lines", b"".join(map(machine, records)))
         packed = self.plan.edit("packed", pack(lines))
         stem = f"records/{unit}/{shard:05d}"
         p = self.plan
-        rows = p.rows if tree is None else 1
-        planned = len(records) // p.rows if tree is None else 4
+        rows = sizes[0]
+        planned = len(records) // rows if tree is None else 4
         first = next(int(b["first"]) for b in self.files["seeds.json"]["blocks"] if b["unit"] == unit)
         meta = {
             "schema": "prereg/shard-meta/v1", "study": p.study, "seal": self.digest, "unit": unit,
-            "shard": shard, "attempt": 1, "first_seed": str(first + shard * p.shard_requests),
+            "shard": shard, "attempt": 1, "first_seed": str(first + shard * sizes[1]),
             "requests": planned,
             "rows": rows, "draws": len(records), "records_sha256": sha(packed), "records_size": len(packed),
             "lines_sha256": sha(lines), "lines_size": len(lines), "environment": "e" * 64, "network": "cut",
@@ -232,18 +242,23 @@ class Builder:
         units = [f"{MAIN}.{c}.{arm}" for arm in ARMS]
         off, on = (self.drawn.get(unit) for unit in units)
         sums: list[int | None] = [*self.counted.get(units[1], [None, None, None])]
-        return slow_decision(self.plan, c, off, on, sums)
+        row = slow_decision(self.plan, c, off, on, sums)
+        if self.plan.second:
+            row |= slow_second(self.plan, c, row, *(self.lines_of.get(unit) for unit in units))
+        return row
 
     def exact(self) -> Json:
         """Section 14 the slow way."""
         p, rows, tests = self.plan, [], []
         for c in p.exact:
             trees = {arm: self.walked.get(f"{WALK}.{c}.{arm}") for arm in ARMS}
-            rows.append(slow_exact(c, trees, p.tolerance, p.law, p.events))
+            rows.append(slow_exact(c, trees, p.tolerance, p.law, p.events_of(c)))
+            if p.second and c in p.second.laws:
+                rows[-1]["hypothesis"] = slow_exactly(p, c, rows[-1]["verdict"], trees)
             if c in p.tested and p.premise_alpha is not None:
-                level = p.premise_alpha / (len(p.tested) * 4 * len(p.events))
+                level = p.premise_alpha / (len(p.tested) * 4 * len(p.events_of(c)))
                 draws = {arm: self.drawn.get(f"{MAIN}.{c}.{arm}") for arm in ARMS}
-                tests.append(slow_premise(c, rows[-1]["verdict"], trees, draws, level, p.events))
+                tests.append(slow_premise(c, rows[-1]["verdict"], trees, draws, level, p.events_of(c)))
         premise = {"alpha": p.premise_alpha, "m": len(tests), "configurations": tests}
         said: Json = {"tolerance": p.tolerance, "configurations": rows}
         return said | {"premise": None if p.premise_alpha is None else premise}
@@ -257,6 +272,8 @@ class Builder:
         verdicts["exact"] = (
             {row["id"]: row["verdict"] for row in extra["exact"]["configurations"]} if extra else {}
         )
+        for of, key in (("records", "verdict"), ("hypothesis", "status")):
+            verdicts[of] = {row["id"]: row[of][key] for row in rows if of in row}
         statuses = []
         for prediction in self.files["predictions.json"]["predictions"]:
             claim = prediction["claim"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from audits_second import SECOND_EVENTS, Second
 from audits_slow import EVENTS, LAW, A, B, C, D, Json
 from audits_trees import TOLERANCE, default_trees
 
@@ -71,11 +72,31 @@ class Plan:
     """The tree of a configuration's arm."""
     tolerance: float = TOLERANCE
     premise_alpha: float | None = 0.05
+    second: Second | None = None
+    """What a study of edition 2 has besides; None for one of edition 1."""
 
     @property
     def drawn(self) -> list[str]:
         """The configurations of the stage of draws."""
         return [c for c in self.configurations if c not in self.undrawn]
+
+    def build_of(self, c: str) -> str:
+        """The build of a configuration."""
+        return self.second.build_of.get(c, "b-1") if self.second else "b-1"
+
+    @property
+    def builds(self) -> list[str]:
+        """Every build that some configuration has."""
+        return sorted({self.build_of(c) for c in self.configurations})
+
+    def sizes(self, c: str, arm: str) -> tuple[int, int]:
+        """Rows a request and requests a shard, in a stage of draws."""
+        own = self.second.builds.get((arm, self.build_of(c))) if self.second else None
+        return own or (self.rows, self.shard_requests)
+
+    def events_of(self, c: str) -> list[Json]:
+        """The listed events of a configuration."""
+        return [*self.events, *(self.second.own_events(c, self.law) if self.second else ())]
 
     @property
     def tested(self) -> list[str]:
@@ -104,6 +125,12 @@ def exact_plan(**options: Any) -> Plan:
     return Plan(**(given | options))
 
 
+def second_plan(**options: Any) -> Plan:
+    """A study of edition 2, whose configurations have records and one of which has a hypothesis."""
+    given: Json = {"second": Second(), "events": list(SECOND_EVENTS)}
+    return Plan(**(given | options))
+
+
 def only_exact(**options: Any) -> Plan:
     """A study whose only stage is exact."""
     given: Json = {
@@ -115,7 +142,7 @@ def only_exact(**options: Any) -> Plan:
 
 
 def authored(p: Plan) -> dict[str, Json]:
-    """The five authored files of a study."""
+    """The authored files of a study."""
     conformance = p.rule != "event-gap"
     drafter = {"kind": "prompt-lookup", "max_ngram": 2, "max_tokens": 2}
     sampling = {"draws": p.draws, "rows": p.rows, "shard_requests": p.shard_requests}
@@ -129,8 +156,9 @@ def authored(p: Plan) -> dict[str, Json]:
         ],
         "configurations": [
             {
-                "id": c, "role": "probe", "about": "x", "build": "b-1",
-                "adapter": "hf" if p.exact else "command", "command": None if p.exact else ["x"],
+                "id": c, "role": "probe", "about": "x", "build": p.build_of(c),
+                "adapter": "hf" if p.exact or p.second else "command",
+                "command": None if p.exact or p.second else ["x"],
                 "model": None, "prompt": "p", "horizon": 3, "features": {"any": [1.5]},
                 "drafter": drafter if conformance else None,
                 "predicates": ["horizon", "letters"] if conformance else [],
@@ -172,12 +200,13 @@ def authored(p: Plan) -> dict[str, Json]:
                 },
             },
         ]  # fmt: skip
-    events = {c: {"reference": p.law, "events": p.events} for c in p.configurations}
+    events: Json = {c: {"reference": p.law, "events": p.events_of(c)} for c in p.configurations}
     rules = [
         {"id": "horizon", "rule": {"kind": "max-tokens", "n": 3}},
         {"id": "letters", "rule": {"kind": "allowed-tokens", "tokens": [0, 1, 2, 3]}},
     ]
-    return {
+    more = p.second.amend(p.study, protocol, events) if p.second else {}
+    return more | {
         "protocol.json": protocol,
         "seeds.json": {
             "schema": "prereg/seeds/v1", "study": p.study,
@@ -200,7 +229,7 @@ def authored(p: Plan) -> dict[str, Json]:
 def _blocks(p: Plan) -> Iterator[Json]:
     first = p.first_seed
     for i, (stage, c, arm) in enumerate(p.units):
-        end = first + (4 if stage == WALK else p.draws // p.rows)
+        end = first + (4 if stage == WALK else p.draws // p.sizes(c, arm)[0])
         unit = f"{stage}.{c}.{arm}"
         yield {"id": f"block-{i}", "role": "discovery", "unit": unit, "first": str(first), "end": str(end)}
         first = end

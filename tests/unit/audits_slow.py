@@ -70,8 +70,8 @@ def slow_decision(
     p: Any, c: str, off: list[Json] | None, on: list[Json] | None, sums: list[int | None]
 ) -> Json:
     """One configuration of a plan, from the outcomes of its two arms (None for a lost one)."""
-    events = p.events
-    count = 4 * len(events)
+    events = p.events_of(c)
+    count = 4 * (len(events) + (len(p.second.record_events(c)) if p.second else 0))
     level = 0.05 / (len(p.drawn) * count)
     row: Json = {"id": c, "rule": p.rule, "B": count, "level": level}
     row["draws"] = {"off": off and len(off), "on": on and len(on)}
