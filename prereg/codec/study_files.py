@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from prereg.codec.convert import read_authored
+from prereg.codec.mechanisms import mechanism_problems
+from prereg.codec.second_edition import build_problems, edition_problems, records_problems
 from prereg.errors import UsageError
 from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
@@ -22,8 +24,10 @@ VERDICTS = {
     "channel-S": ("FAILS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"),
     "event-gap": ("DIFFERS", "NOT_REJECTED", "INVALID"),
     "exact": ("DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID", "INVALID"),
+    "records": ("INCOMPLETE", "INVALID", "VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED"),
+    "hypothesis": ("COMPATIBLE", "NOT_COMPATIBLE", "VOID", "INVALID"),
 }
-"""The verdicts that each rule can return (docs/formats.md sections 10 and 14)."""
+"""The verdicts that each rule can return (docs/formats.md sections 10 and 14 to 16)."""
 
 
 def parse_study(files: Mapping[str, bytes]) -> Study:
@@ -58,8 +62,12 @@ def cross_references(study: Study) -> Iterable[UsageError]:
     """Every reference of the study files that leads nowhere, and every size that does not fit."""
     yield from _protocol_problems(study.protocol)
     yield from _signing_problems(study.protocol)
+    yield from edition_problems(study)
+    yield from build_problems(study)
     yield from _seed_problems(study)
     yield from _event_problems(study)
+    yield from records_problems(study)
+    yield from mechanism_problems(study)
     yield from _prediction_problems(study)
 
 
@@ -247,7 +255,19 @@ def _prediction_problems(study: Study) -> Iterable[UsageError]:
         )
     yield from _duplicates((x.id for x in study.predictions.predictions), f)
     ids = {c.id for c in p.configurations}
-    inside = {"draws": {c.id for c in p.drawn()}, "exact": {c.id for c in p.walked()}}
+    drawn = {c.id for c in p.drawn()}
+    inside = {
+        "draws": drawn,
+        "exact": {c.id for c in p.walked()},
+        "records": {c.id for c in p.drawn() if c.records is not None},
+        "hypothesis": {name for name in drawn if study.registered(name) is not None},
+    }
+    missing = {
+        "draws": "is in no stage of draws",
+        "exact": "is in no stage of exact",
+        "records": "has no records",
+        "hypothesis": "has no registered hypothesis in a stage of draws",
+    }
     for i, x in enumerate(study.predictions.predictions):
         claim = x.claim
         names: tuple[str, ...]
@@ -256,12 +276,12 @@ def _prediction_problems(study: Study) -> Iterable[UsageError]:
             names, verdicts = (claim.configuration,), claim.in_
         else:
             names, verdicts = claim.configurations, (claim.verdict,)
-        rule = "exact" if claim.channel == "exact" else p.decision.rule
+        rule = p.decision.rule if claim.channel == "draws" else claim.channel
         for name in names:
             if name not in ids:
                 yield _bad(f"there is no configuration {name!r}", f"{f}/{i}/claim")
             elif name not in inside[claim.channel]:
-                yield _bad(f"{name!r} is in no stage of {claim.channel}", f"{f}/{i}/claim")
+                yield _bad(f"{name!r} {missing[claim.channel]}", f"{f}/{i}/claim")
         for verdict in verdicts:
             if verdict not in VERDICTS[rule]:
                 yield _bad(f"{rule} never says {verdict}", f"{f}/{i}/claim")
