@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from audits_plan import ARMS, MAIN, WALK, Plan, authored
 from audits_slow import Json, canon, slow_decision, slow_status
@@ -79,20 +80,31 @@ class Builder:
         (self.folder / "code/harness/run.py").chmod(0o755)
         shutil.copytree(ROOT / "schemas" / "v1", self.folder / "code" / "schemas" / "v1")
         self.plan.edit("code", self.folder / "code")
+        self.bind("sealed")
+        if not self.plan.no_seal_commit:
+            self.commit("seal")
+
+    def listed(self) -> list[Json]:
+        """Every file that the manifest binds."""
         listed = []
-        for path in sorted(self.folder.rglob("*")):
-            if path.is_file():
+        for path in self.folder.rglob("*"):
+            name = path.relative_to(self.folder).as_posix()
+            if path.is_file() and not name.startswith(("seal/", "ledger.")):
                 data = path.read_bytes()
                 mode = "100755" if path.stat().st_mode & 0o100 else "100644"
-                name = path.relative_to(self.folder).as_posix()
                 listed.append({"path": name, "size": len(data), "mode": mode, "sha256": sha(data)})
-        listed.sort(key=lambda item: str(item["path"]))
+        return sorted(listed, key=lambda item: str(item["path"]))
+
+    def bind(self, kind: str, **more: Any) -> None:
+        """Make a manifest of what is there, sign it, and enter it with ``more`` in the entry's body."""
         manifest = {
             "schema": "prereg/manifest/v1", "study": self.plan.study, "created": self.now(), "rules": 1,
             "commit": run("git", "rev-parse", "HEAD", cwd=self.root).decode().strip(),
             "author": {"principal": "ann@example.org", "key": fingerprint(self.keys / "author")},
-            "environments": dict.fromkeys(self.plan.builds, "e" * 64), "files": listed,
+            "environments": dict.fromkeys(self.plan.builds, "e" * 64), "files": self.listed(),
         }  # fmt: skip
+        if "previous" in more:
+            manifest["amends"] = more["previous"]
         self.manifest = self.plan.edit("manifest", manifest)
         data = self.write("seal/manifest.json", machine(self.manifest))
         self.digest = sha(data)
@@ -100,10 +112,8 @@ class Builder:
         sums = "".join(f"{item['sha256']}  {item['path']}\n" for item in self.manifest["files"])
         self.write("seal/SHA256SUMS", f"{sums}{self.digest}  seal/manifest.json\n".encode())
         body = {"seal": self.digest, "signature_sha256": sha(signature), "commit": self.manifest["commit"]}
-        self.entry("sealed", "ann@example.org", body)
+        self.entry(kind, "ann@example.org", body | more)
         self.head("author")
-        if not self.plan.no_seal_commit:
-            self.commit("seal")
 
     def entry(self, kind: str, actor: str, body: Json) -> None:
         body = self.plan.edit(f"{kind} body", body)
