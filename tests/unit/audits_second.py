@@ -22,7 +22,7 @@ HALF_D = [{"outcome": A, "p": 0.5}, {"outcome": D, "p": 0.5}]
 """A mechanism that turns every B and C of the reference law into D."""
 
 
-def entry(*values: Any, tokens: list[int] | None = None) -> Json:
+def entry(*values: Any, tokens: Any = None) -> Json:
     """An entry of a record: a value for each token, from 0 unless ``tokens`` says so."""
     return {"tokens": list(range(len(values))) if tokens is None else tokens, "values": list(values)}
 
