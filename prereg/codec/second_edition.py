@@ -99,5 +99,5 @@ def entry_fault(entry: RecordEntry) -> str | None:
     if len(entry.tokens) != len(entry.values):
         return "has not as many values as tokens"
     if any(a >= b for a, b in zip(entry.tokens, entry.tokens[1:], strict=False)):
-        return "its tokens are not ascending and all different"
+        return "has tokens that are not ascending and all different"
     return None

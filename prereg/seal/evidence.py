@@ -11,6 +11,7 @@ from prereg.model.record import Record, ShardMeta
 from prereg.model.seal import Entry, Manifest
 from prereg.model.study import Study, Unit
 from prereg.model.tree import UnitTree
+from prereg.seal.beside import has_records
 from prereg.seal.leaves import read_tree
 from prereg.seal.packing import BadShard
 from prereg.seal.records import check_meta, check_stored, has_drafter, read_meta, read_shard
@@ -92,7 +93,8 @@ def authenticated_shard(
     """
     gz, meta, where = _stored(paths, study, manifest, seal, shard, body, networks)
     drafter = has_drafter(study.protocol, shard.unit)
-    return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where)
+    beside = has_records(study.protocol, shard.unit)
+    return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where, beside=beside)
 
 
 def authenticated_tree(

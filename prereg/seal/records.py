@@ -1,9 +1,9 @@
 """Shards of records: authenticated from bytes, and written as bytes (docs/formats.md section 7).
 
 A shard holds up to some hundred thousand lines, so a line is not parsed, validated and re-serialised as other
-machine files are. Everything in it but the counters and the outcome follows from the plan: those two are cut
-out, checked and cached, and the rest must equal, byte for byte, what the plan says. A line that differs goes
-the slow way once, only to name the field at fault.
+machine files are. Everything in it but the counters, the outcome and what stands beside it follows from the
+plan: those are cut out, checked and cached, and the rest must equal, byte for byte, what the plan says. A
+line that differs goes the slow way once, only to name the field at fault.
 """
 
 from __future__ import annotations
@@ -18,6 +18,14 @@ from prereg.model.law import Outcome, Valued
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Record, ShardMeta
 from prereg.model.study import Protocol, Unit
+from prereg.seal.beside import (
+    KEY,
+    Entries,
+    beside_fault,
+    entries_bytes,
+    entries_fault,
+    entries_of,
+)
 from prereg.seal.packing import BadShard, Encoded, pack, unpack
 
 _COUNT = rb"(0|[1-9][0-9]{0,15})"
@@ -29,7 +37,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}")
 _SEED = re.compile(r"0|[1-9][0-9]{0,19}")
 _CACHE = 65_536
-"""Outcomes remembered while one shard is read."""
+"""Outcomes, and what stands beside them, remembered while one shard is read."""
 
 
 def encode_shard(records: Iterable[Record]) -> Encoded:
@@ -38,17 +46,20 @@ def encode_shard(records: Iterable[Record]) -> Encoded:
     Raises BadShard for a record that the schema does not allow.
     """
     outcomes: dict[tuple[object, Outcome], bytes] = {}
-    lines = b"".join(_line_of(record, outcomes) for record in records)
+    beside: dict[Entries, bytes] = {}
+    lines = b"".join(_line_of(record, outcomes, beside) for record in records)
     return pack(lines)
 
 
 def record_line(record: Record) -> bytes:
     """The canonical line of a record. Raises BadShard if the schema does not allow it."""
-    return _line_of(record, {})
+    return _line_of(record, {}, {})
 
 
-def _line_of(record: Record, outcomes: dict[tuple[object, Outcome], bytes]) -> bytes:
-    """A record's line; `outcomes` remembers the bytes of outcomes, which repeat."""
+def _line_of(
+    record: Record, outcomes: dict[tuple[object, Outcome], bytes], beside: dict[Entries, bytes]
+) -> bytes:
+    """A record's line; `outcomes` and `beside` remember the bytes of outcomes and records, which repeat."""
     counters = record.counters
     outcome = record.outcome
     # 1, 1.0 and True are equal and hash alike, but are not the same JSON.
@@ -83,7 +94,25 @@ def _line_of(record: Record, outcomes: dict[tuple[object, Outcome], bytes]) -> b
         f'{{"attempt":1,"counters":{{"accepted":{counters.accepted},"proposals":{counters.proposals},'
         f'"verifications":{counters.verifications}}},"draw":{record.draw},"outcome":'
     )
-    return head.encode() + body + _suffix(record.row, record.seal, record.seed, record.shard, record.unit)
+    told = b"" if record.record is None else _beside_bytes(record.outcome, record.record, beside, where)
+    return (
+        head.encode() + body + told + _suffix(record.row, record.seal, record.seed, record.shard, record.unit)
+    )
+
+
+def _beside_bytes(outcome: Outcome, entries: Entries, known: dict[Entries, bytes], where: str) -> bytes:
+    data = known.get(entries)
+    try:
+        if fault := beside_fault(outcome, entries):
+            raise BadShard(fault)
+        if data is None:
+            data = KEY + entries_bytes(entries)
+    except BadShard as fault:
+        raise BadShard(fault.what, where=where) from None
+    if len(known) >= _CACHE:
+        known.clear()
+    known[entries] = data
+    return data
 
 
 _KNOWN_GOOD = {"crash": "-"}
@@ -96,16 +125,26 @@ def read_meta(data: bytes, *, where: str) -> ShardMeta:
 
 
 def read_shard(
-    gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: bool, where: str
+    gz: bytes,
+    meta: ShardMeta,
+    shard: Shard,
+    *,
+    seal: str,
+    drafter: bool,
+    where: str,
+    beside: bool = False,
 ) -> list[Record]:
     """The records of one shard, each authenticated against the plan.
 
-    `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0. Raises
-    BadShard, with the line and the field, for the first fault.
+    `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0, `beside`
+    whether each line has what the engine returned beside the tokens (none has it otherwise). Raises BadShard,
+    with the line and the field, for the first fault.
     """
     lines = unpack(gz, meta, where)
     prefix_end = _LINE.match
     outcomes: dict[bytes, Outcome] = {}
+    told: dict[bytes, Entries] = {}
+    entries: Entries | None = None
     counts: dict[tuple[int, int, int], Counters] = {}
     found: list[Record] = []
     unit, index, rows, name = shard.unit.id, shard.index, shard.rows, "/".join(where.split("/")[-2:])
@@ -122,12 +161,26 @@ def read_shard(
             if match is None or not lines.endswith(suffix, match.end(), end) or int(match[4]) != draw:
                 _explain(lines[at:end], shard, seal, draw, seed, row, f"{name}:{len(found) + 1}")
             body = lines[match.end() : end - len(suffix)]
+            cut = body.find(KEY)
+            if (cut >= 0) != beside:
+                fault = "is missing" if beside else "is there, and the protocol records nothing of the kind"
+                _at(name, len(found), "record", fault)
+            if beside:
+                body, data = body[:cut], body[cut + len(KEY) :]
+                entries = told.get(data)
+                if entries is None:
+                    entries = _entries(data, f"{name}:{len(found) + 1}#/record")
+                    if len(told) >= _CACHE:
+                        told.clear()
+                    told[data] = entries
             outcome = outcomes.get(body)
             if outcome is None:
                 outcome = _outcome(body, f"{name}:{len(found) + 1}#/outcome")
                 if len(outcomes) >= _CACHE:
                     outcomes.clear()
                 outcomes[body] = outcome
+            if entries and (fault := beside_fault(outcome, entries)):
+                _at(name, len(found), "record", fault)
             numbers = (int(match[1]), int(match[2]), int(match[3]))
             counters = counts.get(numbers)
             if counters is None:
@@ -150,6 +203,7 @@ def read_shard(
                     row=row,
                     outcome=outcome,
                     counters=counters,
+                    record=entries,
                 )
             )
             draw += 1
@@ -208,7 +262,7 @@ def has_drafter(protocol: Protocol, unit: Unit) -> bool:
 
 def record_fault(value: object) -> str | None:
     """What the record schema has against a parsed value, or None: schemas/v1/record.schema.json by hand."""
-    if not isinstance(value, dict) or value.keys() != _FIELDS:
+    if not isinstance(value, dict) or value.keys() - {"record"} != _FIELDS:
         return f"is no object with exactly the fields {', '.join(sorted(_FIELDS))}"
     for field, pattern in (("seal", _DIGEST), ("unit", _UNIT), ("seed", _SEED)):
         text = value[field]
@@ -224,6 +278,8 @@ def record_fault(value: object) -> str | None:
         return "counters are not accepted, proposals and verifications"
     if not all(is_count(n) for n in counters.values()):
         return "a counter is not a count"
+    if "record" in value and (fault := entries_fault(value["record"])):
+        return fault
     return outcome_fault(value["outcome"])
 
 
@@ -276,6 +332,13 @@ def _outcome(body: bytes, where: str) -> Outcome:
         raise BadShard(fault, where=where)
     assert isinstance(value, dict)
     return outcome_from(value)
+
+
+def _entries(data: bytes, where: str) -> Entries:
+    try:
+        return entries_of(data)
+    except BadShard as error:
+        raise BadShard(error.what, where=where) from None
 
 
 def _suffix(row: int, seal: str, seed: str, shard: int, unit: str) -> bytes:

@@ -44,6 +44,18 @@ good_outcomes = st.one_of(
 outcomes = good_outcomes | st.dictionaries(
     st.sampled_from(["tokens", "finish", "crash", "value", "more"]), junk, max_size=3
 )
+values = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(["-inf", "inf", "nan"])
+entries = st.fixed_dictionaries(
+    {"tokens": st.lists(counts, max_size=3), "values": st.lists(values, max_size=3)}
+)
+beside = st.lists(entries, max_size=2)
+worse_beside = st.one_of(
+    junk,
+    st.lists(
+        st.dictionaries(st.sampled_from(["tokens", "values", "more"]), st.lists(values | scalars) | junk),
+        max_size=2,
+    ),
+)
 good_records = st.fixed_dictionaries(
     {
         "seal": st.just("a" * 64),
@@ -68,7 +80,19 @@ EDGES: list[dict[str, Any]] = [
     *({"tokens": [0] * n, "finish": None} for n in (100_000, 100_001)),
 ]
 edge_outcomes = st.sampled_from(EDGES)
-CHANGES = ["none", "outcome", "edge outcome", "edge count", "replace", "counter", "drop", "add", "junk"]
+CHANGES = [
+    "none",
+    "beside",
+    "worse beside",
+    "outcome",
+    "edge outcome",
+    "edge count",
+    "replace",
+    "counter",
+    "drop",
+    "add",
+    "junk",
+]
 edge_counts = st.sampled_from([0, -1, True, False, 1.5, "0", None, SAFE])
 
 
@@ -83,6 +107,8 @@ def records(draw: st.DrawFn) -> Any:
         field = draw(st.sampled_from(["shard", "attempt", "draw", "row", "proposals", "accepted"]))
         place = value if field in value else value["counters"]
         place[field] = draw(edge_counts)
+    elif change.endswith("beside"):
+        value["record"] = draw(beside if change == "beside" else worse_beside)
     elif change == "outcome":
         value["outcome"] = draw(outcomes)
     elif change == "replace":
