@@ -22,7 +22,7 @@ from audits.study import Study
 Json = dict[str, Any]
 SCHEMA = Schema(parse((ROOT / "schemas/v1/record.schema.json").read_bytes()))
 PART = LineReader(SCHEMA, "a" * 64).part
-REFERENCE = {0: -1.0, 1: -2.0, 2: -3.0, 3: "-inf"}
+REFERENCE: dict[int, Any] = {0: -1.0, 1: -2.0, 2: -3.0, 3: "-inf"}
 # entry, told, whether it matches the reference above within 0.25
 MATCHES: dict[str, tuple[Json, int, bool]] = {
     "all of it": (entry(-1, -2, -3, "-inf"), 4, True),
