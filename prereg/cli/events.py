@@ -20,13 +20,15 @@ def events(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Enumerate the reference laws on the engine and write the event family (before the seal)."""
+    """Enumerate reference and mechanism laws on the engine and write the event family (before the seal)."""
     import json
 
     from prereg.codec.convert import read_authored
-    from prereg.collect.oracle import reference_laws
+    from prereg.codec.study_files import HYPOTHESES
+    from prereg.collect.oracle import enumerate_references
     from prereg.collect.progress import Lines
     from prereg.draft.family import build_events, events_json
+    from prereg.model.hypotheses import Hypotheses
     from prereg.model.study import Protocol
     from prereg.store.files import read_once, write_whole
     from prereg.store.harness import harness_digest
@@ -44,13 +46,46 @@ def events(
             where=str(paths.events),
             next_step=f"edit {paths.events}",
         )
-    laws = reference_laws(protocol, Lines(sys.stderr), folder=paths.root, cross_check=cross_check)
-    made = build_events(protocol, laws, harness_digest())
+    # In a study of the first edition a file of this name is free text.
+    registers = protocol.edition is not None and (paths.root / HYPOTHESES).exists()
+    hypotheses = (
+        read_authored(read_once(paths.root / HYPOTHESES), "hypotheses", Hypotheses, where=HYPOTHESES)
+        if registers
+        else None
+    )
+    found = enumerate_references(
+        protocol, Lines(sys.stderr), hypotheses=hypotheses, folder=paths.root, cross_check=cross_check
+    )
+    made = build_events(
+        protocol, found.laws, harness_digest(), mechanisms=found.mechanisms, replays=found.replays
+    )
     value = events_json(made)
     write_whole(paths.events, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
-    rows = [(name, len(f.reference or ()), len(f.events)) for name, f in made.configurations.items()]
+    rows = [
+        (
+            name,
+            len(family.reference or ()),
+            len(family.events),
+            None if family.hypothesis is None else family.hypothesis.id,
+            None if family.hypothesis is None else f"{family.hypothesis.switch:.1e}",
+            None if family.records is None else len(family.records),
+        )
+        for name, family in made.configurations.items()
+    ]
     if as_json:
-        emit({"study": paths.name, "configurations": {n: {"outcomes": o, "events": e} for n, o, e in rows}})
+        keys = ("outcomes", "events", "hypothesis", "switch", "records")
+        emit({"study": paths.name, "configurations": {n: dict(zip(keys, r, strict=True)) for n, *r in rows}})
         return
-    table("Event families", ("configuration", "outcomes with P > 0", "listed events"), rows)
+    table(
+        "Event families",
+        (
+            "configuration",
+            "outcomes with P > 0",
+            "listed events",
+            "hypothesis",
+            "its distance from P when logical",
+            "prefixes of records",
+        ),
+        rows,
+    )
     say(f"Wrote {paths.events}. Next: prereg check {folder}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prereg.codec.canonical import dumps
@@ -18,10 +19,12 @@ from prereg.model.law import (
     LengthEvent,
     LongerEvent,
     Mass,
+    MechanismLaw,
     OtherEvent,
     Outcome,
     OutcomeEvent,
     PrefixEvent,
+    ReferenceEntry,
     SetEvent,
     ViolationEvent,
 )
@@ -29,31 +32,54 @@ from prereg.model.study import Protocol
 
 
 def family(
-    law: Sequence[Mass], *, horizon: int, hypotheses: Mapping[str, Iterable[Decoded]] | None = None
+    law: Sequence[Mass],
+    *,
+    horizon: int,
+    mechanism: MechanismLaw | None = None,
+    records: tuple[ReferenceEntry, ...] | None = None,
 ) -> Family:
-    """Every event kind of paper §4.2 over the support of `law` and of the registered hypotheses.
+    """Every event kind of paper §4.2 over the support of `law` and of the registered mechanism's law.
 
-    `hypotheses` maps a mechanism hypothesis to its A_H = {y : mu_H(y) > P(y)}.
+    The last event is A_H, unless it is empty. `records` is the replay of records, which has no events of its
+    own here.
     """
-    support = [m.outcome for m in law]
-    named = [o for o in support if isinstance(o, Decoded)]
-    extra = {name: tuple(outcomes) for name, outcomes in (hypotheses or {}).items()}
-    for outcomes in extra.values():
-        named.extend(o for o in outcomes if o not in named)
-    named.sort(key=lambda o: dumps(to_json(o)))
-    events: list[Event] = [OutcomeEvent(id=f"o-{_label(o)}", outcome=o) for o in named]
+    named = dict.fromkeys(_support(law))
+    if mechanism is not None:
+        named |= dict.fromkeys(_support(mechanism.law))
+    ordered = sorted(named, key=_canonical)
+    events: list[Event] = [OutcomeEvent(id=f"o-{_label(o)}", outcome=o) for o in ordered]
     events.append(OtherEvent(id="other"))
     for size in (1, 2):
-        prefixes = sorted({o.tokens[:size] for o in named if len(o.tokens) >= size})
+        prefixes = sorted({o.tokens[:size] for o in ordered if len(o.tokens) >= size})
         events.extend(PrefixEvent(id="prefix-" + "-".join(map(str, p)), tokens=p) for p in prefixes)
     events.extend(LengthEvent(id=f"length-{n}", equals=n) for n in range(horizon + 1))
     events.append(LongerEvent(id=f"longer-than-{horizon}", than=horizon))
-    finishes = sorted({o.finish for o in named if o.finish is not None})
+    finishes = sorted({o.finish for o in ordered if o.finish is not None})
     events.extend(FinishEvent(id=f"finish-{f}", equals=f) for f in finishes)
     events.append(CrashEvent(id="crash"))
     events.append(ViolationEvent(id="violation"))
-    events.extend(SetEvent(id=f"a-{name.lower()}", outcomes=v, hypothesis=name) for name, v in extra.items())
-    return Family(reference=tuple(law), events=tuple(events))
+    if mechanism is not None and (above := _above(mechanism.law, law)):
+        event_id = f"a-{mechanism.id.lower()}"
+        events.append(SetEvent(id=event_id, outcomes=above, hypothesis=mechanism.id))
+    return Family(reference=tuple(law), events=tuple(events), hypothesis=mechanism, records=records)
+
+
+def _support(law: Sequence[Mass]) -> list[Decoded]:
+    """The outcomes with p > 0 that are no crash."""
+    return [m.outcome for m in law if isinstance(m.outcome, Decoded) and m.p > 0]
+
+
+def _above(mechanism: Sequence[Mass], law: Sequence[Mass]) -> tuple[Decoded, ...]:
+    """A_H = {y : mu_H(y) > P(y)}, crashes left out."""
+    reference = {m.outcome: m.p for m in law}
+    above = [
+        m.outcome for m in mechanism if isinstance(m.outcome, Decoded) and m.p > reference.get(m.outcome, 0.0)
+    ]
+    return tuple(sorted(above, key=_canonical))
+
+
+def _canonical(outcome: Decoded) -> bytes:
+    return dumps(to_json(outcome))
 
 
 def _label(outcome: Decoded) -> str:
@@ -81,20 +107,31 @@ def events_of(off: Mapping[Outcome, float], on: Mapping[Outcome, float], horizon
     return family(law, horizon=horizon).events if law else ()
 
 
-def build_events(protocol: Protocol, laws: Mapping[str, Sequence[Mass]], harness_sha256: str) -> Events:
-    """events.json of a conformance study from the oracle's laws.
+def build_events(
+    protocol: Protocol,
+    laws: Mapping[str, Sequence[Mass]],
+    harness_sha256: str,
+    *,
+    mechanisms: Mapping[str, MechanismLaw] | None = None,
+    replays: Mapping[str, tuple[ReferenceEntry, ...]] | None = None,
+) -> Events:
+    """events.json of a conformance study from the oracle's laws, its mechanisms' and its records' replays.
 
     Raises EngineFailed for a law that does not sum to 1.
     """
     out: dict[str, Family] = {}
     for configuration in protocol.configurations:
-        law = laws[configuration.id]
-        total = sum(m.p for m in law)
-        if abs(total - 1) > 1e-9:
-            raise EngineFailed(f"the law of {configuration.id} sums to {total!r}", where="events.json")
+        name = configuration.id
+        law, mechanism = laws[name], (mechanisms or {}).get(name)
+        for what, masses in (("law", law), ("law under its hypothesis", mechanism.law if mechanism else law)):
+            total = math.fsum(m.p for m in masses)
+            if abs(total - 1) > 1e-9:
+                raise EngineFailed(f"the {what} of {name} sums to {total!r}", where="events.json")
         if configuration.horizon is None:
-            raise EngineFailed(f"{configuration.id} has no horizon", where="protocol.json")
-        out[configuration.id] = family(law, horizon=configuration.horizon)
+            raise EngineFailed(f"{name} has no horizon", where="protocol.json")
+        out[name] = family(
+            law, horizon=configuration.horizon, mechanism=mechanism, records=(replays or {}).get(name)
+        )
     return Events(study=protocol.study, harness_sha256=harness_sha256, configurations=out)
 
 

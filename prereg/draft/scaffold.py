@@ -100,9 +100,17 @@ def _protocol_walked_alone(value: dict[str, Any]) -> dict[str, Any]:
             next_step="leave the option out, or take the template exact or main",
         )
     kept = {name for stage in stages for name in stage["configurations"]}
+    # Records belong to draws, and compatibility by draws has no budget where there are none.
+    unrecorded = [
+        {key: part for key, part in each.items() if key != "records"}
+        for each in value["configurations"]
+        if each["id"] in kept
+    ]
+    mechanisms = {"hypotheses": {**value["hypotheses"], "alpha": None}} if "hypotheses" in value else {}
     return {
         **value,
-        "configurations": [each for each in value["configurations"] if each["id"] in kept],
+        **mechanisms,
+        "configurations": unrecorded,
         "stages": stages,
         "sampling": {},
         "decision": {"rule": "exact", "threshold": 0, "calibration_allowance": None},

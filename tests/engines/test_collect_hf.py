@@ -11,7 +11,7 @@ import pytest
 
 from prereg.codec.convert import read_authored
 from prereg.collect.environments import fingerprints
-from prereg.collect.oracle import reference_laws
+from prereg.collect.oracle import enumerate_references
 from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.draft.family import build_events, events_json
@@ -68,9 +68,9 @@ def test_a_conformance_study_is_collected(tmp_path: Path) -> None:
     add_signer(repository, AUTHOR, key.public_line, ["author"])
     paths, protocol = drafted(repository)
     notes = Notes()
-    laws = reference_laws(protocol, notes, cross_check=True)
+    laws = enumerate_references(protocol, notes, cross_check=True).laws
     assert set(laws) == set(KEPT)
-    assert any("again by the definition" in text for text in notes.texts)
+    assert any("again by the other oracle" in text for text in notes.texts)
     events = events_json(build_events(protocol, laws, harness_digest()))
     paths.events.write_text(json.dumps(events))
     seal_study(paths, key=key, principal=AUTHOR, environments=fingerprints(["hf-5.17.0"]))
@@ -92,4 +92,4 @@ def test_an_engine_that_cannot_open_a_configuration_is_an_engine_failure(tmp_pat
     text["configurations"][0]["features"] = {"no_such_feature": True}
     protocol = read_authored(json.dumps(text).encode(), "protocol", Protocol, where="protocol.json")
     with pytest.raises(EngineFailed, match=r"the oracle failed on plain.*no_such_feature"):
-        reference_laws(protocol, Silent())
+        enumerate_references(protocol, Silent())

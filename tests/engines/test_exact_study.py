@@ -19,7 +19,7 @@ from prereg.audit.run import audit_study
 from prereg.codec.convert import read_authored
 from prereg.collect.environments import fingerprints
 from prereg.collect.executors import crew
-from prereg.collect.oracle import reference_laws
+from prereg.collect.oracle import enumerate_references
 from prereg.collect.progress import Silent
 from prereg.collect.rehearse import rehearse
 from prereg.collect.runner import collect_study, journals_of
@@ -113,7 +113,7 @@ def desk(folder: Path, change: Callable[[dict[str, Any]], None]) -> Desk:
     paths.protocol.write_text(json.dumps(value))
     protocol = read_authored(paths.protocol.read_bytes(), "protocol", Protocol, where="protocol.json")
     (paths.root / "seeds.json").write_text(json.dumps(plan_seeds(protocol, 5_000_000)))
-    laws = reference_laws(protocol, Silent())
+    laws = enumerate_references(protocol, Silent()).laws
     paths.events.write_text(json.dumps(events_json(build_events(protocol, laws, harness_digest()))))
     return Desk(paths=paths, key=key, key_file=key_file, reviewer=reviewer, protocol=protocol)
 

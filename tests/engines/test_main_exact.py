@@ -22,7 +22,7 @@ from prereg.audit.run import AuditRun, audit_study
 from prereg.codec.convert import read_authored, to_json
 from prereg.collect.environments import fingerprints
 from prereg.collect.executors.base import opening_of
-from prereg.collect.oracle import reference_laws
+from prereg.collect.oracle import enumerate_references
 from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.collect.runtime import environment_of, interpreter, load_build
@@ -95,7 +95,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     blanks = Blanks(title="T", question="Q?", author="Ada", principal=AUTHOR)
     paths = draft_study(repository / "studies" / "main", "main", blanks, [], exact=True)
     protocol = read_authored(paths.protocol.read_bytes(), "protocol", Protocol, where="protocol.json")
-    laws = reference_laws(protocol, Silent())
+    laws = enumerate_references(protocol, Silent()).laws
     paths.events.write_text(json.dumps(events_json(build_events(protocol, laws, harness_digest()))))
     builds = sorted({c.build for c in protocol.configurations})
     rates = {name: load_build(name).requests_per_second for name in builds}

@@ -16,7 +16,16 @@ from prereg.draft.family import build_events, family
 from prereg.draft.lint import CheckReport, check_study
 from prereg.draft.scaffold import FIRST_SEED, Blanks, draft_study
 from prereg.errors import EngineFailed, UsageError, WrongState
-from prereg.model.law import Decoded, Events, Mass
+from prereg.model.law import (
+    Crashed,
+    Decoded,
+    Events,
+    Mass,
+    MechanismLaw,
+    RecordEntry,
+    ReferenceEntry,
+    SetEvent,
+)
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans
 
@@ -288,16 +297,41 @@ def law() -> list[Mass]:
     ]
 
 
+def mechanism() -> MechanismLaw:
+    return MechanismLaw(
+        id="H-X1",
+        switch=0,
+        law=(
+            Mass(outcome=Decoded(tokens=(1, 1), finish="eos"), p=0.125),
+            Mass(outcome=Decoded(tokens=(0, 0), finish="length"), p=0.25),
+            Mass(outcome=Decoded(tokens=(0, 1), finish="eos"), p=0.5),
+            Mass(outcome=Crashed(crash="ValueError"), p=0.125),
+        ),
+    )
+
+
 def test_the_family_holds_every_kind() -> None:
-    made = family(law(), horizon=2, hypotheses={"h-x": [Decoded(tokens=(1, 1), finish="eos")]})
+    replayed = (ReferenceEntry(prefix=(), entry=RecordEntry(tokens=(0, 1), values=(0.5, "-inf"))),)
+    made = family(law(), horizon=2, mechanism=mechanism(), records=replayed)
     ids = [e.id for e in made.events]
     assert ids == [
         "o-0-1_eos", "o-1-1_eos", "o-1_eos", "o-0-0_length", "other",
         "prefix-0", "prefix-1", "prefix-0-0", "prefix-0-1", "prefix-1-1",
         "length-0", "length-1", "length-2", "longer-than-2", "finish-eos", "finish-length",
-        "crash", "violation", "a-h-x",
+        "crash", "violation", "a-h-x1",
     ]  # fmt: skip
-    assert made.reference == tuple(law())
+    # Crashes are in no set, and neither is what the mechanism leaves as it is.
+    assert made.events[-1] == SetEvent(
+        id="a-h-x1", outcomes=(Decoded(tokens=(1, 1), finish="eos"),), hypothesis="H-X1"
+    )
+    assert (made.reference, made.hypothesis, made.records) == (tuple(law()), mechanism(), replayed)
+
+
+def test_a_mechanism_that_adds_nothing_to_any_outcome_has_no_event() -> None:
+    as_it_is = MechanismLaw(id="H-X1", switch=0, law=tuple(law()))
+    made = family(law(), horizon=2, mechanism=as_it_is)
+    assert made.events == family(law(), horizon=2).events
+    assert made.hypothesis == as_it_is
 
 
 def test_a_law_that_does_not_sum_to_one_is_refused(tmp_path: Path) -> None:
@@ -310,3 +344,7 @@ def test_a_law_that_does_not_sum_to_one_is_refused(tmp_path: Path) -> None:
     laws["plain"] = laws["plain"][1:]
     with pytest.raises(EngineFailed, match=r"plain sums to 0\.75"):
         build_events(protocol, laws, "0" * 64)
+    laws["plain"] = law()
+    short = {"plain": MechanismLaw(id="H-X1", switch=0, law=mechanism().law[1:])}
+    with pytest.raises(EngineFailed, match=r"under its hypothesis of plain sums to 0\.875"):
+        build_events(protocol, laws, "0" * 64, mechanisms=short)

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from prereg.codec.convert import read_authored
-from prereg.codec.study_files import parse_study
+from prereg.codec.study_files import AUTHORED, HYPOTHESES, parse_study
+from prereg.draft.family import build_events, events_json
 from prereg.draft.scaffold import Blanks, draft_study, render
 from prereg.errors import UsageError
-from prereg.model.study import Predictions, Protocol
+from prereg.model.law import Decoded, Mass, MechanismLaw
+from prereg.model.study import Predictions, Protocol, Study
 
 BLANKS = Blanks(title="t", question="q", author="A", principal="a@example.org")
-AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
+LAW = [Mass(outcome=Decoded(tokens=(0,), finish=None), p=1)]
 
 
 def drafted(template: str) -> dict[str, bytes]:
-    """The files of a study, with a reference and an event for each configuration."""
+    """The files of a study, with the family of a law of one outcome for each configuration."""
     files = render("walked", template, BLANKS, [], exact=True)
-    family = {
-        "reference": [{"outcome": {"tokens": [0], "finish": None}, "p": 1}],
-        "events": [{"id": "other", "kind": "other"}],
+    protocol = read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json")
+    rows = json.loads(files["hypotheses.json"])["configurations"] if "hypotheses.json" in files else []
+    mechanisms = {
+        row["configuration"]: MechanismLaw(id=row["hypothesis"], switch=0, law=tuple(LAW)) for row in rows
     }
-    events: dict[str, Any] = {"schema": "prereg/events/v1", "study": "walked", "harness_sha256": "0" * 64}
-    protocol = json.loads(files["protocol.json"])
-    events["configurations"] = {c["id"]: family for c in protocol["configurations"]}
-    return {**files, "events.json": json.dumps(events).encode()}
+    laws = {c.id: LAW for c in protocol.configurations}
+    events = build_events(protocol, laws, "0" * 64, mechanisms=mechanisms)
+    return {**files, "events.json": json.dumps(events_json(events)).encode()}
+
+
+def parsed(files: dict[str, bytes]) -> Study:
+    return parse_study({name: data for name, data in files.items() if name in (*AUTHORED, HYPOTHESES)})
 
 
 def channels(predictions: Predictions) -> list[str | None]:
@@ -38,7 +44,7 @@ def channels(predictions: Predictions) -> list[str | None]:
 @pytest.mark.parametrize(("template", "configurations"), [("main", 26), ("exact", 4)])
 def test_what_is_left_is_a_study_of_the_exact_stage_alone(template: str, configurations: int) -> None:
     files = drafted(template)
-    study = parse_study({name: files[name] for name in AUTHORED})
+    study = parsed(files)
     assert [stage.channel for stage in study.protocol.stages] == ["exact"]
     assert len(study.protocol.walked()) == configurations
     assert not study.protocol.drawn()
@@ -60,11 +66,19 @@ def test_models_and_configurations_are_those_of_the_template() -> None:
         read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json")
         for files in (render("walked", "main", BLANKS, []), drafted("main"))
     )
-    assert (alone.models, alone.prompts, alone.configurations) == (
-        whole.models,
-        whole.prompts,
-        whole.configurations,
-    )
+    # Records are of draws, so that they go with them.
+    assert any(c.records for c in whole.configurations)
+    kept = tuple(dataclasses.replace(c, records=None) for c in whole.configurations)
+    assert (alone.models, alone.prompts, alone.configurations) == (whole.models, whole.prompts, kept)
+
+
+def test_mechanisms_stay_registered_and_lose_their_budget_by_draws() -> None:
+    study = parsed(drafted("main"))
+    assert study.hypotheses is not None and len(study.hypotheses.configurations) == 9
+    assert study.protocol.hypotheses is not None
+    assert study.protocol.hypotheses.alpha is None
+    assert study.protocol.hypotheses.allowance == 0.005
+    assert parsed(drafted("exact")).protocol.hypotheses is None
 
 
 @pytest.mark.parametrize("template", ["conformance", "two-arm"])

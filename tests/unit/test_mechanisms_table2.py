@@ -9,11 +9,21 @@ from typing import Any
 
 import pytest
 
-from harness.mechanisms import HYPOTHESES
+from harness import mechanisms
 from prereg.codec.convert import read_authored
-from prereg.codec.study_files import parse_study
+from prereg.codec.study_files import AUTHORED, HYPOTHESES, parse_study
+from prereg.draft.family import build_events, events_json
 from prereg.draft.scaffold import Blanks, plan_seeds, render
-from prereg.model.law import Predicates
+from prereg.model.law import (
+    AllowedByPosition,
+    Decoded,
+    Mass,
+    MechanismLaw,
+    MinTokens,
+    Predicates,
+    RecordEntry,
+    ReferenceEntry,
+)
 from prereg.model.study import Configuration, PromptLookup, Protocol
 from prereg.store.layout import harness_root
 
@@ -141,7 +151,7 @@ def test_each_configuration_registers_at_most_one_hypothesis_and_it_can_be_run()
     assert len(hypotheses()["configurations"]) == len(registered)
     named = [each["id"] for each in hypotheses()["hypotheses"]]
     assert sorted(named) == sorted(set(registered.values()))
-    assert set(named) <= HYPOTHESES.keys()
+    assert set(named) <= mechanisms.HYPOTHESES.keys()
 
 
 def test_priorities_pick_guidance_and_the_minimum_length() -> None:
@@ -163,25 +173,71 @@ def test_predicates_name_the_documentation_that_they_come_from() -> None:
     assert all(each.source.startswith(("Transformers, ", "llama-cpp-python, ")) for each in found)
     used = {name for c in protocol().configurations for name in c.predicates}
     assert used == {each.id for each in found}
-    # No minimum length for lcp-2: that method hides the end token (paper, 6.1).
-    assert configuration("lcp-2-35").predicates == ("lcp-horizon",)
+
+
+@pytest.mark.parametrize("version", ["19", "35"])
+def test_a_processor_s_contract_is_a_predicate(version: str) -> None:
+    rules = {
+        each.id: each.rule
+        for each in read_authored(
+            rendered()["predicates.json"], "predicates", Predicates, where="predicates.json"
+        ).predicates
+    }
+    parity = rules[configuration(f"lcp-1-{version}").predicates[-1]]
+    assert isinstance(parity, AllowedByPosition)
+    prompt = protocol().prompts["abcdabcdab"]
+    size = len(protocol().models["tiny-10"].vocab)
+    for at, allowed in enumerate(parity.positions):
+        shown = (len(prompt) + at) % len(parity.positions)
+        assert allowed == tuple(token for token in range(size) if token % 2 == shown)
+    # The end token is hidden there, but nothing else ends a text before its maximum.
+    features = configuration(f"lcp-2-{version}").features
+    assert features.keys() == {"api", "min_tokens"}
+    shortest = rules[configuration(f"lcp-2-{version}").predicates[-1]]
+    assert shortest == MinTokens(n=features["min_tokens"])
+
+
+def test_records_are_those_of_the_configurations_that_ask_for_them() -> None:
+    found = {c.id: c.records for c in protocol().configurations if c.records}
+    assert {name: (plan.kind, plan.reference) for name, plan in found.items()} == {
+        "hf17-9": ("scores", "replay"),
+        "lcp-5-19": ("logprobs", "none"),
+        "lcp-5-35": ("logprobs", "none"),
+    }
+    assert found["hf17-9"].told == len(protocol().models["tiny-7"].vocab)
+    assert found["lcp-5-19"] == found["lcp-5-35"]
+    assert found["lcp-5-19"].told == configuration("lcp-5-19").features["logprobs"]
+
+
+def test_the_off_arms_of_transformers_go_in_batches() -> None:
+    builds = {c.build for c in protocol().configurations}
+    off, on = protocol().sampling["off"], protocol().sampling["on"]
+    rows = {build: off.of_build(build).rows for build in builds}
+    assert rows == {build: 1000 if build.startswith("hf-") else 1 for build in builds}
+    for build in builds:
+        shard = off.of_build(build)
+        assert shard.rows * shard.shard_requests == 10_000
+        assert on.of_build(build).rows == 1
 
 
 def test_the_files_are_a_study_once_its_events_are_there() -> None:
+    law = [Mass(outcome=Decoded(tokens=(0,), finish=None), p=1)]
+    entry = RecordEntry(tokens=tuple(range(7)), values=(0.0,) * 7)
+    made = build_events(
+        protocol(),
+        {c.id: law for c in protocol().configurations},
+        "0" * 64,
+        mechanisms={c: MechanismLaw(id=h, switch=0, law=tuple(law)) for c, h in HYPOTHESIS.items()},
+        replays={"hf17-9": (ReferenceEntry(prefix=(), entry=entry),)},
+    )
     seeds = json.dumps(plan_seeds(protocol(), 1_000_000_000)).encode()
-    events = {
-        "schema": "prereg/events/v1",
-        "study": "main",
-        "harness_sha256": "0" * 64,
-        "configurations": {
-            c.id: {
-                "reference": [{"outcome": {"tokens": [0], "finish": None}, "p": 1}],
-                "events": [{"id": "other", "kind": "other"}],
-            }
-            for c in protocol().configurations
-        },
+    given = {**rendered(), "seeds.json": seeds, "events.json": json.dumps(events_json(made)).encode()}
+    study = parse_study({name: given[name] for name in (*AUTHORED, HYPOTHESES)})
+    claims = [each.claim.channel for each in study.predictions.predictions]
+    assert {channel: claims.count(channel) for channel in claims} == {
+        "draws": 12,
+        "records": 2,
+        "hypothesis": 1,
+        "exact": 5,
     }
-    given = {**rendered(), "seeds.json": seeds, "events.json": json.dumps(events).encode()}
-    wanted = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
-    study = parse_study({name: given[name] for name in wanted})
-    assert len(study.predictions.predictions) == 17
+    assert study.registered("hfx-8") is not None and study.registered("hf17-9") is None
