@@ -30,6 +30,8 @@ from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
 from prereg.seal.head import ROLES
 from prereg.seal.keys import SigningKey
+from prereg.seal.signers import refuse_unsigned
+from prereg.seal.stamped import refuse_owed
 from prereg.seal.trust import LEDGER, check_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
@@ -93,11 +95,14 @@ def _is_finished(paths: StudyPaths, ledger: LedgerWriter) -> bool:
 
 
 def verify(paths: StudyPaths) -> VerifiedStudy:
-    """Gate 3."""
+    """Gate 3; the seal is complete, and its time stamp is entered where the protocol asks for one."""
     try:
-        return verify_study(paths, need=("sealed", "collecting", "collected"), allow_partials=True)
+        verified = verify_study(paths, need=("sealed", "collecting", "collected"), allow_partials=True)
+        refuse_unsigned(verified.signatures, str(paths.root))
+        refuse_owed(verified.stamp, str(paths.root))
     except PreregError as error:
         raise _numbered(error, 3) from None
+    return verified
 
 
 def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str) -> None:

@@ -67,6 +67,17 @@ def seals(entries: Sequence[Entry]) -> list[str]:
     return [e.body["seal"] for e in entries if e.type in _SEALS]
 
 
+def spans(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """The entries of each seal in turn, the one that makes it in front."""
+    found: list[list[Entry]] = []
+    for entry in entries:
+        if entry.type in _SEALS:
+            found.append([])
+        if found:
+            found[-1].append(entry)
+    return [tuple(span) for span in found]
+
+
 def deviations_of(entries: Sequence[Entry]) -> list[Entry]:
     """The departures from the protocol that were told, in order; whoever shows decisions shows them too."""
     return [e for e in entries if e.type == "deviation"]

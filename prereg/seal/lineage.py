@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePosixPath
 
 from prereg.codec.canonical import digest
@@ -62,9 +63,12 @@ def read_lineage(paths: StudyPaths, tree: Tree, present: bytes) -> tuple[Sealed,
     return tuple(reversed(chain))
 
 
-def check_seal_signature(one: Sealed, armored: bytes, trust: Trust) -> None:
+def check_seal_signature(
+    one: Sealed, armored: bytes, trust: Trust, *, stamped: datetime | None = None
+) -> None:
     """Check that a manifest is signed by the author it names, who is allowed to.
 
+    The key is judged at `stamped`, the time of a verified time stamp, or else at the manifest's own word.
     Raises VerificationFailed or Untrusted.
     """
     where = f"{one.where}.sig"
@@ -79,7 +83,8 @@ def check_seal_signature(one: Sealed, armored: bytes, trust: Trust) -> None:
         public_key=signature.public_key,
         roles=AUTHOR,
         namespace=SEAL,
-        at=parse_time(one.manifest.created),
+        at=stamped or parse_time(one.manifest.created),
+        attested=stamped is not None,
         where=where,
     )
 

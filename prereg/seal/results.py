@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
@@ -58,24 +60,31 @@ def check_audit(run: Run) -> int:
         if digest(found) != last.body[key]:
             raise VerificationFailed(f"its SHA-256 is not that of ledger entry {last.seq}", where=file)
     signature = sshsig.verify(armored, data, namespace=AUDIT, where=f"{name}.sig")
+    value = loads_machine(data, where=name)
+    validate(value, "audit-report", where=name)
+    assert isinstance(value, dict)
     check_signer(
         run.trust,
         principal=last.actor,
         public_key=signature.public_key,
         roles=ROLES["audit"],
         namespace=AUDIT,
-        at=parse_time(last.time),
+        at=_time(value["audited_at"], f"{name}#/audited_at"),
         where=f"{name}.sig",
     )
-    value = loads_machine(data, where=name)
-    validate(value, "audit-report", where=name)
     _same(value, {"study": run.manifest.study, "seal": run.seal, "result": last.body["result"]}, name)
-    assert isinstance(value, dict)
     if value["ledger_head"] != last.prev:
         raise VerificationFailed(
             f"is not the head before ledger entry {last.seq}, its own", where=f"{name}#/ledger_head"
         )
     return 2
+
+
+def _time(text: str, where: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise VerificationFailed(f"no such time: {error}", where=where) from None
 
 
 def _same(value: object, expected: dict[str, object], where: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
@@ -13,7 +13,10 @@ from prereg.model.plan import Shard, plan
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
 from prereg.seal.lineage import Sealed
+from prereg.seal.signers import Signatures
+from prereg.seal.stamped import Stamp
 from prereg.seal.trust import Trust
+from prereg.store.files import read_in
 from prereg.store.folder import Tree
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import head_of
@@ -38,6 +41,10 @@ class VerifiedStudy:
     """How many of the entries the signed head covers; all, but after a killed verb."""
     files: Mapping[str, bytes]
     """Every sealed file, by path: what was hashed is what is here."""
+    signatures: Signatures | None
+    """Who has signed the seal; None where its author's signature is all that is needed."""
+    stamp: Stamp
+    """The state of its time stamp."""
 
     @property
     def stored(self) -> dict[tuple[str, int], dict[str, Any]]:
@@ -116,6 +123,12 @@ class Run:
         """The bytes of every seal's signature, by seal digest."""
         return self._get("signatures", dict, 4)
 
+    def ledger_file(self) -> bytes:
+        """The bytes of ledger.jsonl, read once for steps 4 and 6. Raises VerificationFailed."""
+        if "ledger_file" not in self.found:
+            self.found["ledger_file"] = read_in(self.paths.root, "ledger.jsonl")[0]
+        return self._get("ledger_file", bytes, 6)
+
     @property
     def trust(self) -> Trust:
         return self._get("trust", Trust, 4)
@@ -151,6 +164,8 @@ class Run:
             head=head_of(self.ledger),
             signed=self._get("signed", int, 6),
             files=self.files,
+            signatures=cast("Signatures | None", self.found.get("cosigned")),
+            stamp=self._get("stamp", Stamp, 4),
         )
 
     def _get(self, name: str, kind: type[T], step: int) -> T:

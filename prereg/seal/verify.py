@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from prereg.codec.canonical import digest
+from prereg.codec.convert import read_authored
 from prereg.codec.study_files import parse_study
 from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
 from prereg.model.places import state
-from prereg.model.seal import State, Step
+from prereg.model.seal import Entry, State, Step
+from prereg.model.study import Protocol
 from prereg.seal.bodies import check_bodies
 from prereg.seal.evidence import (
     authenticated_shard,
@@ -27,6 +29,8 @@ from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
+from prereg.seal.signers import check_cosigners
+from prereg.seal.stamped import Stamp, check_stamp
 from prereg.seal.trailers import check_tags, check_trailers
 from prereg.seal.trust import load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
@@ -178,15 +182,30 @@ def step_3_files(run: Run) -> tuple[int, str]:
 
 
 def step_4_signature(run: Run) -> tuple[int, str]:
-    """Each manifest is signed by the author it names, who is allowed to."""
+    """Each manifest is signed by its author and by whom the protocol asks for, and time-stamped if asked."""
     where = f"{WHERE}.sig"
     armored = _read(run, where)
     run.found["trust"] = load_trust(run.paths)
-    check_seal_signature(run.lineage[-1], armored, run.trust)
+    stamp, signed = Stamp(state="none"), None
+    asked = _asked(run)
+    if asked is not None:
+        # What a protocol asks for is known once step 3 has found its bytes to be the sealed ones.
+        entries = _entries_or_none(run)
+        common = (run.paths, run.tree, run.lineage)
+        stamp = check_stamp(*common, asked.timestamp, entries, files=run.files, signature=armored)
+    check_seal_signature(run.lineage[-1], armored, run.trust, stamped=stamp.time)
+    if asked is not None:
+        signed = check_cosigners(*common, asked.signers, entries, run.trust, lenient=run.lenient)
+    run.found |= {"stamp": stamp, "cosigned": signed}
     earlier = check_earlier_signatures(run.paths, run.lineage, run.trust)
     run.found["signatures"] = {**earlier, run.seal: armored}
     author = run.manifest.author
-    return len(run.lineage), f"{author.principal} {author.key}"
+    detail = f"{author.principal} {author.key}"
+    if signed is not None:
+        detail += f"; {signed}"
+    if stamp.state != "none":
+        detail += f"; time stamp {stamp}"
+    return len(run.lineage), detail
 
 
 def step_5_study_files(run: Run) -> tuple[int, str]:
@@ -209,7 +228,7 @@ def step_5_study_files(run: Run) -> tuple[int, str]:
 
 def step_6_ledger(run: Run) -> tuple[int, str]:
     """The ledger is one chain of allowed entries, and its signed head is its end."""
-    data = _read(run, "ledger.jsonl")
+    data = run.ledger_file()
     entries = read_ledger(data)
     run.found |= {"ledger": data, "entries": entries}
     run.found["signed"] = _signed_head(run, data)
@@ -287,6 +306,22 @@ STEPS: tuple[tuple[int, str, Callable[[Run], tuple[int, str]]], ...] = (
     (8, "decisions", step_8_decisions),
     (9, "order", step_9_order),
 )
+
+
+def _asked(run: Run) -> Protocol | None:
+    """The protocol, for what it asks of the seal; one that is not understood is for steps 3 and 5 to name."""
+    try:
+        return read_authored(run.files["protocol.json"], "protocol", Protocol, where="protocol.json")
+    except (KeyError, PreregError):
+        return None
+
+
+def _entries_or_none(run: Run) -> tuple[Entry, ...] | None:
+    """The ledger's entries; one that is no chain is for step 6 to name."""
+    try:
+        return read_ledger(run.ledger_file())
+    except PreregError:
+        return None
 
 
 def _read(run: Run, name: str) -> bytes:

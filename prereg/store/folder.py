@@ -12,16 +12,18 @@ from pathlib import Path
 from prereg.store.layout import UNSEALED_FILES, UNSEALED_FOLDERS, StudyPaths
 
 _ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+_PRINCIPAL = r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}"
 _KNOWN = re.compile(
     rf"""ledger\.jsonl | ledger\.head\.json | ledger\.head\.json\.sig
-    | seal/manifest\.json | seal/manifest\.json\.sig | seal/SHA256SUMS
-    | seal/lineage/[0-9a-f]{{64}}/(?:manifest\.json|manifest\.json\.sig|SHA256SUMS)
+    | seal/(?:lineage/[0-9a-f]{{64}}/)?
+      (?:manifest\.json|manifest\.json\.sig|SHA256SUMS|timestamp\.ts[qr]|cosign/{_PRINCIPAL}\.sig)
     | records/{_ID}\.{_ID}\.{_ID}/[0-9]{{5}}\.(?:jsonl\.gz|meta\.json)
     | analysis/decisions\.json | audit/report\.json | audit/report\.json\.sig""",
     re.VERBOSE,
 )
 _KNOWN_FOLDER = re.compile(
-    rf"seal(?:/lineage(?:/[0-9a-f]{{64}})?)?|analysis|audit|records(?:/{_ID}\.{_ID}\.{_ID})?"
+    rf"seal(?:/lineage(?:/[0-9a-f]{{64}})?)?|seal(?:/lineage/[0-9a-f]{{64}})?/cosign"
+    rf"|analysis|audit|records(?:/{_ID}\.{_ID}\.{_ID})?"
 )
 _SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
 _PARTIAL = re.compile(r"((?:.*/)?)\.([^/]+)\.[0-9]+\.partial", re.DOTALL)

@@ -47,6 +47,22 @@ class StudyPaths:
         return self.seal / "SHA256SUMS"
 
     @property
+    def cosign(self) -> Path:
+        """The signatures of the seal besides its author's."""
+        return self.seal / "cosign"
+
+    def cosignature(self, principal: str) -> Path:
+        return self.cosign / f"{principal}.sig"
+
+    @property
+    def timestamp_request(self) -> Path:
+        return self.seal / "timestamp.tsq"
+
+    @property
+    def timestamp_response(self) -> Path:
+        return self.seal / "timestamp.tsr"
+
+    @property
     def lineage(self) -> Path:
         """The seals that were amended, each in a folder named by its digest."""
         return self.seal / "lineage"

@@ -1,0 +1,162 @@
+"""Several signatures of one seal: what they must be, and whose are missing (docs/formats.md section 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prereg.codec.canonical import digest
+from prereg.errors import VerificationFailed, WrongState
+from prereg.model.places import spans
+from prereg.model.seal import Entry, Manifest
+from prereg.model.study import SignersPlan
+from prereg.seal import sshsig
+from prereg.seal.lineage import Sealed
+from prereg.seal.trust import AUTHOR, SEAL, Trust, check_signer
+from prereg.store.files import read_in
+from prereg.store.folder import Tree
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import parse_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signatures:
+    """Who has signed the present seal, against who is needed."""
+
+    need: int
+    signed: tuple[str, ...]
+    """Principals of the list, no two with one key."""
+    missing: tuple[str, ...]
+    """Principals of the list who have not signed."""
+
+    @property
+    def complete(self) -> bool:
+        return len(self.signed) >= self.need
+
+    def __str__(self) -> str:
+        return f"{len(self.signed)} of {self.need} signatures"
+
+
+def signatures_of(plan: SignersPlan | None, manifest: Manifest, keys: Mapping[str, str]) -> Signatures | None:
+    """Who has signed, by the fingerprints of the cosigners' keys; None where the author's is enough."""
+    if plan is None:
+        return None
+    signed: dict[str, str] = {}
+    for principal, key in {manifest.author.principal: manifest.author.key, **keys}.items():
+        if principal in plan.principals and key not in signed.values():
+            signed[principal] = key
+    missing = (p for p in plan.principals if p != manifest.author.principal and p not in keys)
+    return Signatures(need=plan.need, signed=tuple(signed), missing=tuple(missing))
+
+
+def check_cosigners(
+    paths: StudyPaths,
+    tree: Tree,
+    lineage: Sequence[Sealed],
+    plan: SignersPlan | None,
+    entries: Sequence[Entry] | None,
+    trust: Trust,
+    *,
+    lenient: bool,
+) -> Signatures | None:
+    """Check every file of seal/cosign/ and what the ledger says of them (step 4).
+
+    Without `entries`, because the ledger is no chain (step 6), the signatures alone are checked. `lenient`
+    lets through what a killed `prereg cosign` leaves. Raises VerificationFailed or Untrusted.
+    """
+    said = spans(entries or ())
+    for one, span in zip(lineage[:-1], said, strict=False):
+        _check_earlier(paths, tree, one, span, trust)
+    present = lineage[-1]
+    span = said[-1] if said and len(said) == len(lineage) else ()
+    told = {e.actor: e for e in span if e.type == "cosigned"}
+    files = _cosignatures(tree, present)
+    if plan is None:
+        if files or "seal/cosign" in tree.folders:
+            raise VerificationFailed("is there, but the protocol names no signers", where="seal/cosign")
+        if told:
+            raise VerificationFailed("the protocol names no signers", where=_line(next(iter(told.values()))))
+        return None
+    keys: dict[str, str] = {}
+    for principal, name in files.items():
+        if principal not in plan.principals:
+            raise VerificationFailed(f"{principal} is none of the protocol's signers", where=name)
+        if principal == present.manifest.author.principal:
+            raise VerificationFailed(f"{principal} sealed the study; that is the signature", where=name)
+        entry = told.get(principal)
+        if entry is None and entries is not None and not lenient:
+            raise VerificationFailed(
+                "has no ledger entry", where=name, next_step=f"prereg cosign {paths.root}, as {principal}"
+            )
+        at = entry.time if entry is not None else present.manifest.created
+        keys[principal] = _check(paths, name, present, entry, principal, trust, at)
+    for principal in told:
+        if principal not in files and not lenient:
+            raise VerificationFailed("its signature is missing", where=f"seal/cosign/{principal}.sig")
+    signed = signatures_of(plan, present.manifest, {p: k for p, k in keys.items() if p in told})
+    assert signed is not None
+    started = next((e for e in span if e.type == "collection-started"), None)
+    if started is not None and not signed.complete:
+        raise VerificationFailed(f"a collection began with {signed}", where=_line(started))
+    return signed
+
+
+def refuse_unsigned(signatures: Signatures | None, where: str) -> None:
+    """Raise WrongState unless the seal is complete."""
+    if signatures is None or signatures.complete:
+        return
+    raise WrongState(
+        f"the seal has {signatures}; missing: {', '.join(signatures.missing)}",
+        where=where,
+        next_step=f"prereg cosign {where} --key KEY, as {' or '.join(signatures.missing)}",
+    )
+
+
+def _check_earlier(paths: StudyPaths, tree: Tree, one: Sealed, span: Iterable[Entry], trust: Trust) -> None:
+    """What an amended seal had of other signatures: those of the ledger, good, and no others."""
+    files = _cosignatures(tree, one)
+    told = {e.actor: e for e in span if e.type == "cosigned"}
+    if files.keys() != told.keys():
+        odd = sorted(files.keys() ^ told.keys())[0]
+        raise VerificationFailed(
+            f"the ledger and the folder disagree on the signature of {odd}", where=f"{one.folder}/cosign"
+        )
+    for principal, name in files.items():
+        _check(paths, name, one, told[principal], principal, trust, told[principal].time)
+
+
+def _check(
+    paths: StudyPaths,
+    name: str,
+    one: Sealed,
+    entry: Entry | None,
+    principal: str,
+    trust: Trust,
+    at: str,
+) -> str:
+    """Check one signature; returns the fingerprint of its key."""
+    armored = read_in(paths.root, name)[0]
+    if entry is not None and digest(armored) != entry.body["signature_sha256"]:
+        raise VerificationFailed(f"its SHA-256 is not that of ledger entry {entry.seq}", where=name)
+    found = sshsig.verify(armored, one.data, namespace=SEAL, where=name)
+    check_signer(
+        trust,
+        principal=principal,
+        public_key=found.public_key,
+        roles=AUTHOR,
+        namespace=SEAL,
+        at=parse_time(at),
+        where=name,
+    )
+    return sshsig.fingerprint(found.public_key)
+
+
+def _cosignatures(tree: Tree, one: Sealed) -> dict[str, str]:
+    """The files of other signatures of one seal, by principal."""
+    folder = f"{one.folder}/cosign/"
+    found = (name for name in tree.files if name.startswith(folder) and name.endswith(".sig"))
+    return {name.removeprefix(folder).removesuffix(".sig"): name for name in found}
+
+
+def _line(entry: Entry) -> str:
+    return f"ledger.jsonl:{entry.seq}"

@@ -1,0 +1,122 @@
+"""The time stamp of a sealed study: whether it is asked for, there, and good (docs/formats.md section 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from prereg.codec.canonical import digest
+from prereg.errors import VerificationFailed, WrongState
+from prereg.model.places import spans
+from prereg.model.seal import Entry
+from prereg.model.study import TimestampPlan
+from prereg.seal.lineage import Sealed
+from prereg.seal.timestamp import REQUEST, RESPONSE, State, verify_timestamp
+from prereg.store.files import read_in
+from prereg.store.folder import Tree
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import parse_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """The state of a study's time stamp."""
+
+    state: State
+    time: datetime | None = None
+    """`genTime`, where it is verified."""
+    entered: bool = False
+    """Whether the ledger has it."""
+
+    def __str__(self) -> str:
+        return self.state if self.time is None else f"{self.state}, {self.time.isoformat()}"
+
+
+def check_stamp(
+    paths: StudyPaths,
+    tree: Tree,
+    lineage: Sequence[Sealed],
+    plan: TimestampPlan | None,
+    entries: Sequence[Entry] | None,
+    *,
+    files: Mapping[str, bytes],
+    signature: bytes,
+) -> Stamp:
+    """Check the two files of the present seal and what the ledger says of them (step 4).
+
+    `files` are the sealed files, the roots among them; `signature` the bytes of seal/manifest.json.sig.
+    Without `entries`, because the ledger is no chain (step 6), the files alone are checked. Raises
+    VerificationFailed.
+    """
+    said = spans(entries or ())
+    for one, span in zip(lineage[:-1], said, strict=False):
+        _check_earlier(paths, tree, one, span)
+    span = said[-1] if said and len(said) == len(lineage) else ()
+    there = [name for name in (REQUEST, RESPONSE) if name in tree.files]
+    entry = next((e for e in span if e.type == "timestamped"), None)
+    if plan is None:
+        if there:
+            raise VerificationFailed("the protocol asks for no time stamp", where=there[0])
+        if entry is not None:
+            raise VerificationFailed("the protocol asks for no time stamp", where=_line(entry))
+        return Stamp(state="none")
+    if not there and entry is not None:
+        raise VerificationFailed(f"is missing; {_line(entry)} has it", where=REQUEST)
+    started = next((e for e in span if e.type == "collection-started"), None)
+    if started is not None and (entry is None or entry.seq > started.seq):
+        raise VerificationFailed(
+            "a collection began without the time stamp that the protocol asks for", where=_line(started)
+        )
+    if not there:
+        return Stamp(state="owed")
+    request, response = (read_in(paths.root, name)[0] for name in (REQUEST, RESPONSE))
+    roots = files.get(plan.roots)
+    if roots is None:
+        raise VerificationFailed(
+            f"there is no sealed file {plan.roots!r}", where="protocol.json#/timestamp/roots"
+        )
+    time = verify_timestamp(request, response, signature=signature, roots=roots)
+    if entry is not None:
+        _check_entry(entry, request, response)
+        if parse_time(entry.body["time"]) != time:
+            raise VerificationFailed(
+                f"is not the time of the stamp, {time.isoformat()}", where=f"{_line(entry)}#/body/time"
+            )
+    return Stamp(state="verified", time=time, entered=entry is not None)
+
+
+def refuse_owed(stamp: Stamp, where: str) -> None:
+    """Raise WrongState while a time stamp is owed, or is not in the ledger."""
+    if stamp.state == "none" or (stamp.state == "verified" and stamp.entered):
+        return
+    raise WrongState(
+        "the protocol asks for a time stamp of the seal, and it is owed"
+        if stamp.state == "owed"
+        else "the seal's time stamp is not in the ledger yet",
+        where=where,
+        next_step=f"prereg timestamp {where} --url URL --key KEY",
+    )
+
+
+def _check_earlier(paths: StudyPaths, tree: Tree, one: Sealed, span: Sequence[Entry]) -> None:
+    """What an amended seal had of a stamp is what the ledger says; the roots that it named may be gone."""
+    names = [f"{one.folder}/{name.removeprefix('seal/')}" for name in (REQUEST, RESPONSE)]
+    entry = next((e for e in span if e.type == "timestamped"), None)
+    there = [name for name in names if name in tree.files]
+    if entry is None:
+        if there:
+            raise VerificationFailed("the ledger has no time stamp of this seal", where=there[0])
+        return
+    request, response = (read_in(paths.root, name)[0] for name in names)
+    _check_entry(entry, request, response)
+
+
+def _check_entry(entry: Entry, request: bytes, response: bytes) -> None:
+    for key, data, name in (("request_sha256", request, REQUEST), ("token_sha256", response, RESPONSE)):
+        if digest(data) != entry.body[key]:
+            raise VerificationFailed(f"is not the digest of {name}", where=f"{_line(entry)}#/body/{key}")
+
+
+def _line(entry: Entry) -> str:
+    return f"ledger.jsonl:{entry.seq}"
