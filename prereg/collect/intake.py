@@ -60,7 +60,10 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
         records, tree = tree_of(finished, seal=binding.seal, drafter=drafter)
         encoded = encode_tree(records)
     else:
-        records = draws = records_of(shard, finished.replies, seal=binding.seal, drafter=drafter)
+        recorded = finished.job.opening.configuration.get("records") is not None
+        records = draws = records_of(
+            shard, finished.replies, seal=binding.seal, drafter=drafter, recorded=recorded
+        )
         encoded = encode_shard(draws)
     crashes = sum(isinstance(record.outcome, Crashed) for record in records)
     meta = dump_file(
