@@ -14,6 +14,7 @@ VERBS = (
     "collect",
     "analyse",
     "audit",
+    "amend",
     "deviate",
     "close",
     "status",

@@ -7,35 +7,37 @@ from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 
 
 @app.command(epilog="Example: prereg seal studies/mine --key ~/keys/ada")
-def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: AsJson = False) -> None:
+def seal(
+    folder: StudyDir,
+    key: KeyFile,
+    principal: Principal = None,
+    timestamp: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The authority that stamps the time, if the protocol asks for it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
-    from prereg.cli.check import require_ok, require_rehearsed, run_check, run_rehearsal, show, show_rehearsal
-    from prereg.cli.signing import actor
-    from prereg.collect.environments import fingerprints
-    from prereg.collect.image import images_for_seal
+    from prereg.cli.ready import prepare
     from prereg.seal.build import seal_study
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
-    report = run_check(paths)
-    if not report.ok and not as_json:
-        show(report)
-    require_ok(report, str(folder))
-    assert report.study is not None
-    who = actor(paths, key, principal)
-    tried = run_rehearsal(paths, report)
-    if not as_json:
-        show_rehearsal(tried)
-    require_rehearsed(tried, str(folder))
-    say("Taking the fingerprint of each environment.")
-    protocol = report.study.protocol
-    builds = [c.build for c in protocol.configurations]
-    images = None
-    if protocol.runtime == "container":
-        environments, images = images_for_seal(builds)
-    else:
-        environments = fingerprints(builds)
+    ready = prepare(paths, folder, key, principal, quiet=as_json)
+    environments, images = ready.environments, ready.images
+    who = ready.who
+    if timestamp is not None:
+        refuse_stamp(paths, timestamp)
     made = seal_study(paths, key=who.key, principal=who.principal, environments=environments, images=images)
+    after = standing(paths)
+    stamp, fault = str(after.stamp), None
+    if timestamp is not None:
+        try:
+            done = timestamp_study(paths, timestamp, key=who.key, principal=who.principal)
+            stamp = f"verified, {done.time.isoformat()}"
+        except PreregError as error:
+            # The seal stands; the stamp is owed, and the error says how to get it.
+            fault = error
     if as_json:
         emit(
             {
@@ -47,12 +49,27 @@ def seal(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: A
                 "files": len(made.manifest.files),
                 "author": who.principal,
                 "environments": environments,
+                "signatures": None if after.signatures is None else after.signatures.as_json(),
+                "timestamp": {
+                    "state": stamp.split(",")[0],
+                    "time": None if "," not in stamp else stamp.split(", ")[1],
+                    "error": None if fault is None else fault.as_json(),
+                },
                 "images": None if images is None else {name: i.id for name, i in images.items()},
             }
         )
+        if fault is not None:
+            raise fault
         return
     say(f"Sealed {folder}: {len(made.manifest.files)} files, signed by {who.principal}.")
     say(f"  seal    {made.seal}")
     say(f"  commit  {made.commit}")
     say(f"  tag     {made.tag}")
-    say(f"Next: prereg collect {folder} --key {key}")
+    if after.signatures is not None:
+        say(f"  signed  {after.signatures}")
+    if stamp != "none":
+        say(f"  stamp   {stamp}")
+    if fault is not None:
+        say("The seal stands; its time stamp is owed.")
+        raise fault
+    say(f"Next: {next_step(after, folder) or f'prereg collect {folder}'} --key {key}")

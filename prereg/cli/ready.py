@@ -1,0 +1,52 @@
+"""What `seal` and `amend` do first: check, rehearse, and take the fingerprint of each environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prereg.cli.output import say
+
+if TYPE_CHECKING:
+    from prereg.cli.signing import Actor
+    from prereg.model.image import Image
+    from prereg.store.layout import StudyPaths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Who signs, and in what the study will run."""
+
+    who: Actor
+    environments: Mapping[str, str]
+    """The fingerprint of each build."""
+    images: Mapping[str, Image] | None
+    """The image of each build, where workers run in containers."""
+
+
+def prepare(paths: StudyPaths, folder: Path, key: str, principal: str | None, *, quiet: bool) -> Ready:
+    """Whatever must hold before a signature. Raises UsageError for a study that `check` refuses."""
+    from prereg.cli.check import require_ok, require_rehearsed, run_check, run_rehearsal, show, show_rehearsal
+    from prereg.cli.signing import actor
+    from prereg.collect.environments import fingerprints
+    from prereg.collect.image import images_for_seal
+
+    report = run_check(paths)
+    if not report.ok and not quiet:
+        show(report)
+    require_ok(report, str(folder))
+    assert report.study is not None
+    who = actor(paths, key, principal)
+    tried = run_rehearsal(paths, report)
+    if not quiet:
+        show_rehearsal(tried)
+    require_rehearsed(tried, str(folder))
+    say("Taking the fingerprint of each environment.")
+    protocol = report.study.protocol
+    builds = [c.build for c in protocol.configurations]
+    if protocol.runtime == "container":
+        environments, images = images_for_seal(builds)
+        return Ready(who=who, environments=environments, images=images)
+    return Ready(who=who, environments=fingerprints(builds), images=None)
