@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from prereg.analyse.events import Counted, count
 from prereg.analyse.gap import Candidate, largest
+from prereg.analyse.mechanism import compatible
 from prereg.analyse.predictions import judge
 from prereg.analyse.premise import try_premise
+from prereg.analyse.records import decide_records
 from prereg.analyse.tally import Tally
 from prereg.analyse.trees import decide_trees
 from prereg.analyse.units import units_of
 from prereg.errors import EvidenceIncomplete, VerificationFailed
+from prereg.model.beside import Exposure
 from prereg.model.exact import ExactDecisions
 from prereg.model.law import CrashEvent, Event
 from prereg.model.study import Configuration, DecisionRule, Protocol, Study
@@ -111,7 +115,23 @@ def _decide_one(
     on = None if on_id in gone else tallies[on_id]
     budget = budget_of(study, configuration.id)
     if off is None or on is None:
-        return _invalid(protocol, configuration, budget, off, on)
+        decision = _invalid(protocol, configuration, budget, off, on)
+    else:
+        decision = _by_outcomes(study, configuration, budget, off, on)
+    if protocol.edition is None:
+        return decision
+    return replace(
+        decision,
+        exposed=Exposure(draws=None if on is None else on.exposed),
+        records=decide_records(study, configuration, off, on, budget.level, decision.verdict),
+        hypothesis=compatible(study, configuration, on, decision.verdict),
+    )
+
+
+def _by_outcomes(
+    study: Study, configuration: Configuration, budget: Budget, off: Tally, on: Tally
+) -> Decision:
+    protocol = study.protocol
     events = study.events.configurations[configuration.id].events
     counted = count(study, configuration, off, on)
     rows = _bounds(events, counted, budget.level, off.draws, on.draws)

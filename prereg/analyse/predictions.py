@@ -12,18 +12,18 @@ from typing import assert_never
 
 from prereg.codec.study_files import VERDICTS
 from prereg.model.exact import ExactDecision
-from prereg.model.study import Claim, CountClaim, Rule, Study, VerdictClaim
+from prereg.model.study import Claim, ClaimChannel, CountClaim, Study, VerdictClaim
 from prereg.model.verdict import Decision, PredictionStatus, Status
 
 
-def completions(verdict: str, rule: Rule) -> frozenset[str]:
+def completions(verdict: str, rule: str) -> frozenset[str]:
     """The verdicts that a configuration has, or could have had under its rule if it is INVALID."""
     if verdict != "INVALID":
         return frozenset((verdict,))
     return frozenset(VERDICTS[rule]) - {"INVALID"}
 
 
-def status_of(claim: Claim, verdicts: Mapping[str, str], rule: Rule) -> Status:
+def status_of(claim: Claim, verdicts: Mapping[str, str], rule: str) -> Status:
     """Judge one claim by the verdicts of its channel, which `rule` decided.
 
     Raises KeyError for a configuration without a verdict.
@@ -56,14 +56,19 @@ def judge(
     study: Study, drawn: Mapping[str, Decision], walked: Mapping[str, ExactDecision]
 ) -> tuple[PredictionStatus, ...]:
     """The status of every registered prediction, in file order; the decisions of each channel are by id."""
-    by_draws = {name: d.verdict for name, d in drawn.items()}
-    exactly = {name: d.verdict for name, d in walked.items()}
+    said: dict[ClaimChannel, Mapping[str, str]] = {
+        "draws": {name: d.verdict for name, d in drawn.items()},
+        "exact": {name: d.verdict for name, d in walked.items()},
+        "records": {name: d.records.verdict for name, d in drawn.items() if d.records is not None},
+        "hypothesis": {name: d.hypothesis.status for name, d in drawn.items() if d.hypothesis is not None},
+    }
+    rule = study.protocol.decision.rule
     return tuple(
         PredictionStatus(
             id=p.id,
-            status=status_of(p.claim, exactly, "exact")
-            if p.claim.channel == "exact"
-            else status_of(p.claim, by_draws, study.protocol.decision.rule),
+            status=status_of(
+                p.claim, said[p.claim.channel], rule if p.claim.channel == "draws" else p.claim.channel
+            ),
         )
         for p in study.predictions.predictions
     )

@@ -16,6 +16,7 @@ from prereg.analyse.laws import (
     witness_mass,
     witnesses_of,
 )
+from prereg.analyse.mechanism import distance
 from prereg.analyse.units import units_of
 from prereg.model.arms import PerArm, Shares
 from prereg.model.exact import EventMasses, ExactDecision, OracleGap
@@ -40,10 +41,12 @@ def decide_trees(
         off_id, on_id = units_of(protocol, configuration, "exact")
         off, on = laws.get(off_id), laws.get(on_id)
         if off is None or on is None:
-            decisions.append(_lost(configuration.id, off, on))
+            decision = _lost(configuration.id, off, on)
         else:
             admitted = admits(trees[off_id].meta.admission) and admits(trees[on_id].meta.admission)
-            decisions.append(_decide(study, configuration, off, on, admitted))
+            decision = _decide(study, configuration, off, on, admitted)
+        away = distance(study, configuration, on, decision.verdict)
+        decisions.append(replace(decision, hypothesis=away))
     return tuple(decisions), laws
 
 

@@ -163,8 +163,8 @@ def read_shard(
             body = lines[match.end() : end - len(suffix)]
             cut = body.find(KEY)
             if (cut >= 0) != beside:
-                fault = "is missing" if beside else "is there, and the protocol records nothing of the kind"
-                _at(name, len(found), "record", fault)
+                what = "is missing" if beside else "is there, and the protocol records nothing of the kind"
+                _at(name, len(found), "record", what)
             if beside:
                 body, data = body[:cut], body[cut + len(KEY) :]
                 entries = told.get(data)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from prereg.model.law import Family
 from prereg.model.study import Study
+from prereg.stats.records import record_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,9 @@ class Budget:
     """The share of one configuration."""
 
     B: int
-    """Bounds of the configuration: counted from its family, never typed in."""
+    """Bounds of the configuration: counted from its events, never typed in."""
+    records: int
+    """Those among them that are of record events."""
     level: float
     """One-sided level of each bound, alpha / (m B)."""
 
@@ -46,6 +49,21 @@ def budget_of(study: Study, configuration: str) -> Budget:
 
     Raises KeyError if there is no such configuration, ValueError for a study without draws.
     """
-    B = bounds_of(study.events.configurations[configuration])
+    records = 4 * len(record_events(study.protocol.configuration(configuration)))
+    B = bounds_of(study.events.configurations[configuration]) + records
     m = len(study.protocol.drawn())
-    return Budget(B=B, level=level_of(study.protocol.alpha, m, B))
+    return Budget(B=B, records=records, level=level_of(study.protocol.alpha, m, B))
+
+
+def hypothesis_level(study: Study, configuration: str) -> float:
+    """The level of each bound that a registered mechanism is tried by (docs/formats.md section 15).
+
+    The hypotheses have an alpha of their own, shared by the registered configurations that are drawn; each
+    has a lower and an upper bound of every listed event, in the on arm. Raises KeyError if there is no such
+    configuration, ValueError where the protocol has no alpha for them.
+    """
+    plan = study.protocol.hypotheses
+    if plan is None or plan.alpha is None:
+        raise ValueError("the protocol has no alpha for hypotheses")
+    h = sum(study.registered(c.id) is not None for c in study.protocol.drawn())
+    return level_of(plan.alpha, h, 2 * len(study.events.configurations[configuration].events))
