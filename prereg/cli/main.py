@@ -11,6 +11,8 @@ VERBS = (
     "events",
     "check",
     "seal",
+    "cosign",
+    "timestamp",
     "collect",
     "analyse",
     "audit",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
+from prereg.errors import PreregError
 
 
 @app.command(epilog="Example: prereg seal studies/mine --key ~/keys/ada")
@@ -20,6 +25,8 @@ def seal(
     """Check the study, then bind, sign and commit every byte of it."""
     from prereg.cli.ready import prepare
     from prereg.seal.build import seal_study
+    from prereg.seal.stamping import timestamp_study
+    from prereg.seal.standing import refuse_stamp, standing
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
@@ -29,15 +36,15 @@ def seal(
     if timestamp is not None:
         refuse_stamp(paths, timestamp)
     made = seal_study(paths, key=who.key, principal=who.principal, environments=environments, images=images)
-    after = standing(paths)
-    stamp, fault = str(after.stamp), None
+    fault: PreregError | None = None
     if timestamp is not None:
         try:
-            done = timestamp_study(paths, timestamp, key=who.key, principal=who.principal)
-            stamp = f"verified, {done.time.isoformat()}"
+            timestamp_study(paths, timestamp, key=who.key, principal=who.principal)
         except PreregError as error:
             # The seal stands; the stamp is owed, and the error says how to get it.
             fault = error
+    after = standing(paths)
+    assert after is not None  # it was sealed just now
     if as_json:
         emit(
             {
@@ -51,8 +58,7 @@ def seal(
                 "environments": environments,
                 "signatures": None if after.signatures is None else after.signatures.as_json(),
                 "timestamp": {
-                    "state": stamp.split(",")[0],
-                    "time": None if "," not in stamp else stamp.split(", ")[1],
+                    **after.stamp.as_json(),
                     "error": None if fault is None else fault.as_json(),
                 },
                 "images": None if images is None else {name: i.id for name, i in images.items()},
@@ -67,9 +73,10 @@ def seal(
     say(f"  tag     {made.tag}")
     if after.signatures is not None:
         say(f"  signed  {after.signatures}")
-    if stamp != "none":
-        say(f"  stamp   {stamp}")
+    if after.stamp.state != "none":
+        say(f"  stamp   {after.stamp}")
     if fault is not None:
         say("The seal stands; its time stamp is owed.")
         raise fault
-    say(f"Next: {next_step(after, folder) or f'prereg collect {folder}'} --key {key}")
+    by = "by another of its signers" if after.verb == "prereg cosign" else f"--key {key}"
+    say(f"Next: {after.verb or 'prereg collect'} {folder} {by}")

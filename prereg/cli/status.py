@@ -19,6 +19,7 @@ CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
 def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
     from prereg.model.places import state
+    from prereg.seal.standing import standing
     from prereg.seal.verify import NEXT
     from prereg.store.files import read_once
     from prereg.store.layout import study_paths
@@ -30,10 +31,12 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     entries = read_ledger(data) if data else ()
     stored = [e for e in entries if e.type == "shard-stored"]
     now = state(entries)
+    seal = standing(paths)
+    verb = seal.verb if seal is not None and now == "sealed" else None
     value: dict[str, Any] = {
         "study": paths.name,
         "state": now,
-        "next": f"{NEXT[now]} {folder}",
+        "next": f"{verb or NEXT[now]} {folder}",
         "entries": len(entries),
         "ledger_head": head_of(data) if data else None,
         "seal": entries[0].body["seal"] if entries else None,
@@ -42,6 +45,8 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         "leaves": sum(e.body["draws"] for e in stored if e.body["unit"].split(".")[0] in exact),
         "invalid": {e.body["unit"]: e.body["reason"] for e in entries if e.type == "unit-invalid"},
         "verdicts": _verdicts(paths, entries),
+        "signatures": None if seal is None or seal.signatures is None else seal.signatures.as_json(),
+        "timestamp": None if seal is None else seal.stamp.as_json(),
         "audit": next((e.body["result"] for e in reversed(entries) if e.type == "audit"), None),
     }
     if as_json:
@@ -56,6 +61,11 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
             [(e.seq, e.time, e.type, e.actor) for e in told],
         )
         say(f"  seal         {short(value['seal'])}")
+        if seal is not None and seal.signatures is not None:
+            missing = "" if seal.signatures.complete else f"; missing: {', '.join(seal.signatures.missing)}"
+            say(f"  signed       {seal.signatures}{missing}")
+        if seal is not None and seal.stamp.state != "none":
+            say(f"  time stamp   {seal.stamp}")
         say(f"  ledger head  {short(value['ledger_head'])} after {len(entries)} entries")
         leaves = f", {number(value['leaves'])} leaves of trees" if value["leaves"] else ""
         say(f"  stored       {number(value['shards'])} shards, {number(value['draws'])} draws{leaves}")

@@ -33,6 +33,15 @@ class Signatures:
     def complete(self) -> bool:
         return len(self.signed) >= self.need
 
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        return {
+            "need": self.need,
+            "signed": list(self.signed),
+            "missing": list(self.missing),
+            "complete": self.complete,
+        }
+
     def __str__(self) -> str:
         return f"{len(self.signed)} of {self.need} signatures"
 

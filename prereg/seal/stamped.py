@@ -29,6 +29,10 @@ class Stamp:
     entered: bool = False
     """Whether the ledger has it."""
 
+    def as_json(self) -> dict[str, object]:
+        """For `--json`."""
+        return {"state": self.state, "time": None if self.time is None else self.time.isoformat()}
+
     def __str__(self) -> str:
         return self.state if self.time is None else f"{self.state}, {self.time.isoformat()}"
 
