@@ -188,6 +188,13 @@ PREDICTIONS: list[tuple[Json, dict[str, str], str, str]] = [
     (_count("DIFFERS", at_most=0), OPEN, "channel-S", "HELD"),
     (_count("INVALID", at_least=1), OPEN, "channel-S", "HELD"),
     (_count("INVALID", at_most=0), OPEN, "channel-S", "FAILED"),
+    (_verdict("FAILS"), OPEN, "records", "NOT_DETERMINED"),
+    (_verdict("VOID", "INCONCLUSIVE", "FAILS", "NOT_REJECTED", "INCOMPLETE"), OPEN, "records", "HELD"),
+    (_verdict("DIFFERS"), OPEN, "records", "FAILED"),
+    (_verdict("COMPATIBLE"), OPEN, "hypothesis", "NOT_DETERMINED"),
+    (_verdict("COMPATIBLE", "NOT_COMPATIBLE", "VOID"), OPEN, "hypothesis", "HELD"),
+    (_count("COMPATIBLE", at_least=1), OPEN, "hypothesis", "NOT_DETERMINED"),
+    (_count("INVALID", at_least=1), OPEN, "hypothesis", "HELD"),
 ]
 
 

@@ -127,6 +127,19 @@ VIOLATIONS: list[tuple[Json, list[int], bool]] = [
     ({"kind": "allowed-tokens", "tokens": [1, 2]}, [1, 2, 1], False),
     ({"kind": "allowed-tokens", "tokens": [1, 2]}, [1, 3], True),
     ({"kind": "allowed-tokens", "tokens": []}, [], False),
+    # One list: every token is held against it. Two: the tokens 0, 2, 4 against the first, 1, 3 the second.
+    ({"kind": "allowed-by-position", "positions": [[1, 2]]}, [1, 2, 2], False),
+    ({"kind": "allowed-by-position", "positions": [[1, 2]]}, [1, 2, 3], True),
+    ({"kind": "allowed-by-position", "positions": [[1], [2]]}, [1, 2, 1, 2], False),
+    ({"kind": "allowed-by-position", "positions": [[1], [2]]}, [2, 1], True),
+    ({"kind": "allowed-by-position", "positions": [[1], [2]]}, [1, 2, 2], True),
+    ({"kind": "allowed-by-position", "positions": [[1], []]}, [1], False),
+    ({"kind": "allowed-by-position", "positions": [[1], []]}, [1, 1], True),
+    ({"kind": "allowed-by-position", "positions": [[]]}, [], False),
+    ({"kind": "min-tokens", "n": 2}, [1], True),
+    ({"kind": "min-tokens", "n": 2}, [1, 1], False),
+    ({"kind": "min-tokens", "n": 0}, [], False),
+    ({"kind": "min-tokens", "n": 1}, [], True),
 ]
 
 
