@@ -1,0 +1,206 @@
+"""What may go wrong with containers, each by name: refused before the first draw, or lost with its reason."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from prereg.collect.container_engine import Engine, new_name, sweep
+from prereg.collect.image import images_for_seal
+from prereg.collect.image_build import build_image
+from prereg.collect.progress import Silent
+from prereg.collect.runtime import load_build
+from prereg.errors import EngineFailed, PreregError, WrongState
+from tests.containers.kit import SLOW, Bench, containers, plant, podman
+from tests.unit.test_collect_kit import body_of, check_whole, collect_process, configuration, types_of
+
+pytestmark = pytest.mark.containers
+
+HUNGRY = """
+import sys
+if sys.argv[1] == "b":
+    hoard = bytearray(400 << 20)
+print('{"value": "a"}\\n' * int(sys.argv[3]), end="")
+"""
+
+HANGS = """
+import sys, time
+if sys.argv[1] == "b":
+    time.sleep(600)
+print('{"value": "a"}\\n' * int(sys.argv[3]), end="")
+"""
+
+
+def refused(bench: Bench) -> PreregError:
+    """A collection that is refused before the first draw; the ledger has heard nothing of it."""
+    with pytest.raises(PreregError) as caught:
+        bench.desk.collect()
+    assert types_of(bench.desk.paths("toy")) == ["sealed"]
+    assert caught.value.next_step
+    return caught.value
+
+
+def test_a_collection_in_containers_is_whole(bench: Bench) -> None:
+    paths = bench.sealed()
+    result = bench.desk.collect()
+    assert result.complete and result.network == "cut" and not result.invalid
+    check_whole(paths)
+    started = body_of(paths, "collection-started")
+    assert started["container"]["images"] == {"plain": bench.image.id}
+    assert started["environments"] == {"plain": bench.image.fingerprint}
+
+
+ON_HOST = "if words[0] == 'run': words[words.index('--network') + 1] = 'host'"
+LIE = """
+if words[:2] == ['container', 'inspect']:
+    told = subprocess.run([REAL, *words], capture_output=True, text=True).stdout
+    print(told.replace('"NetworkMode": "host"', '"NetworkMode": "none"'))
+    sys.exit()
+"""
+
+PLANTED = {
+    "network": (ON_HOST, "its network is 'host'"),
+    "network-that-nobody-tells-of": (LIE + ON_HOST, "it has the network interfaces"),
+    "writable-root": ("words = [word for word in words if word != '--read-only']", "its read-only root is"),
+    "capabilities": ("words = ['NET_RAW' if word == 'ALL' else word for word in words]", "capabilities"),
+    "root": ("words = [word.replace('65534:65534', '0:0') for word in words]", "its user is"),
+    "privileges": (
+        "words = [w.replace('no-new-privileges', 'label=disable') for w in words]",
+        "it may gain privileges",
+    ),
+    "second-mount": (
+        "if words[0] == 'run': words[1:1] = ['--volume', '/var/tmp:/extra']",
+        "it mounts ['/extra', '/study']",
+    ),
+    "writable-study": ("words = [w.replace(',readonly=true', '') for w in words]", "it may write to /study"),
+    "no-memory-limit": (
+        "words = [str(1 << 33) if w == str(4 << 30) else w for w in words]",
+        "its memory is",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_container_that_is_not_closed_is_refused(
+    fault: str, refusing: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, said = PLANTED[fault]
+    plant(monkeypatch, tmp_path, body)
+    error = refused(refusing)
+    assert isinstance(error, WrongState)
+    assert "gate 6: the container of plain is not closed" in error.what and said in error.what
+
+
+def test_a_container_of_a_moved_tag_is_refused(
+    refusing: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tag names another image of the same files, and something makes podman run by the tag."""
+    made = podman("create", refusing.image.id.removeprefix("sha256:"))
+    podman("commit", "--quiet", made, "localhost/prereg/moved:tag")
+    podman("rm", made)
+    by_tag = f"words = ['localhost/prereg/moved:tag' if w == {refusing.image.id!r} else w for w in words]"
+    plant(monkeypatch, tmp_path, f"if words[0] == 'run':\n    {by_tag}")
+    assert "its image is" in refused(refusing).what
+
+
+def test_a_moved_tag_changes_nothing(bench: Bench) -> None:
+    paths = bench.sealed()
+    tag = podman("image", "inspect", "--format", "{{index .RepoTags 0}}", bench.image.id)
+    base = podman("images", "--quiet", "--no-trunc", "localhost/prereg/base").split()[0]
+    podman("tag", base, tag)
+    try:
+        assert bench.desk.collect().complete
+    finally:
+        podman("tag", bench.image.id.removeprefix("sha256:"), tag)
+    check_whole(paths)
+
+
+def test_a_rebuilt_image_is_refused(
+    bench: Bench, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same lock, built again, is another image; the sealed one is gone."""
+    other = tmp_path / "cache"
+    shutil.copytree(cache / "images", other / "images")
+    (other / "images" / f"plain-{bench.image.lock[:12]}.json").unlink()
+    monkeypatch.setenv("PREREG_CACHE", str(other))
+    again = build_image(load_build("plain"), Silent())
+    assert again.id != bench.image.id and again.fingerprint == bench.image.fingerprint
+    Bench(desk=bench.desk, image=again).sealed()
+    podman("rmi", again.id.removeprefix("sha256:"))
+    error = refused(bench)
+    assert "there is no such image here" in error.what
+    assert "prereg build plain --container" in str(error.next_step)
+
+
+def test_a_unit_that_reaches_the_limit_of_memory_is_invalid(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel kills the study's command; that is not the command's own crash."""
+    monkeypatch.setenv("PREREG_CONTAINER_MEMORY", "128m")
+    paths = bench.sealed(script=HUNGRY)
+    result = bench.desk.collect()
+    assert result.complete and list(result.invalid) == ["main.one.b"]
+    assert f"reached its container's limit of memory, {128 << 20} bytes" in result.invalid["main.one.b"]
+    assert "unit-invalid" in types_of(paths)
+
+
+def test_a_worker_that_hangs_is_stopped_with_its_container(bench: Bench) -> None:
+    ceilings = {"study_seconds": 600, "unit_seconds": 300, "request_seconds": 3, "on_ceiling": "INVALID"}
+    bench.sealed(script=HANGS, ceilings=ceilings)
+    begun = time.monotonic()
+    result = bench.desk.collect()
+    assert list(result.invalid) == ["main.one.b"] and time.monotonic() - begun < 60
+    assert "sent nothing for 3 seconds" in result.invalid["main.one.b"]
+
+
+def test_a_killed_collection_goes_on_and_leaves_no_container(bench: Bench) -> None:
+    paths = bench.sealed(script=SLOW)
+    process = collect_process(bench.desk)
+    until = time.monotonic() + 60
+    while "shard-stored" not in types_of(paths) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert types_of(paths)[-1] != "collection-ended"
+    result = bench.desk.collect()
+    assert result.complete
+    check_whole(paths)
+
+
+def test_what_a_dead_process_left_is_swept_away(bench: Bench, engine: Engine) -> None:
+    mine, dead = new_name(), "prereg-999999999-1-aaaaaaaaaaaa"
+    for name in (mine, dead):
+        podman("run", "--detach", "--label", "prereg.worker", "--name", name, "--network", "none",
+               "--runtime", "runc", "--ulimit", "nofile=64:64", "--ulimit", "nproc=64:64",
+               bench.image.id, "sleep", "60")  # fmt: skip
+    try:
+        assert sweep(engine) == [dead]
+        assert [c["Names"] for c in containers()] == [[mine]]
+    finally:
+        podman("rm", "--force", "--time", "0", "--ignore", mine, dead)
+
+
+def test_a_container_that_does_not_start_is_the_machines_trouble(
+    refusing: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, tmp_path, "if words[0] == 'run': sys.exit('no space left')")
+    error = refused(refusing)
+    assert isinstance(error, EngineFailed) and "no space left" in error.what
+
+
+def test_without_an_image_a_study_is_not_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREREG_CACHE", str(tmp_path))
+    with pytest.raises(WrongState, match="has no image") as caught:
+        images_for_seal(["plain"])
+    assert caught.value.next_step == "prereg build plain --container"
+
+
+def test_commands_of_two_arms(bench: Bench) -> None:
+    """Two configurations, more workers than cores: each worker is a container of its own."""
+    paths = bench.sealed(configurations=[configuration("one"), configuration("two")])
+    assert bench.desk.collect(workers=3).complete
+    check_whole(paths)
