@@ -6,12 +6,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-engines lint format clean
+.PHONY: help demo test test-engines test-containers lint format clean
 
 help:
 	@echo "make demo          a whole study on a real engine, from draft to audit"
 	@echo "make test          linters, types, import rules, and every test that needs no engine"
 	@echo "make test-engines  the tests on the real engines (builds them first)"
+	@echo "make test-containers  the tests in real containers (needs root, podman, runc and debootstrap)"
 	@echo "make lint          only the linters"
 	@echo "make format        format the code"
 	@echo "make clean         remove the environment and caches of this checkout"
@@ -42,11 +43,14 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/python -m pytest -m "not engines"
+	$(BIN)/python -m pytest -m "not engines and not containers"
 
 test-engines: $(VENV)/.test
 	$(BIN)/prereg build hf-5.17.0 hf-5.12.0 hf-5.17.0-xgrammar-0.2.8 hf-5.20.2-smollm2 lcp-0.3.19 lcp-0.3.35
 	$(BIN)/python -m pytest -m engines
+
+test-containers: $(VENV)/.test
+	$(BIN)/python -m pytest -m containers tests/containers
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
