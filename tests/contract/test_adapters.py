@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -44,6 +45,8 @@ class Case:
     rows: dict[str, int]
     """Rows a request can have, by arm."""
     law: bool
+    recorded: dict[str, Any] | None
+    """A configuration that asks for records; None for an engine that returns none."""
 
 
 def command_case(folder: Path) -> Case:
@@ -58,6 +61,7 @@ def command_case(folder: Path) -> Case:
         code="bad-request",
         rows={"off": 3, "on": 2},
         law=False,
+        recorded=None,
     )
 
 
@@ -71,6 +75,10 @@ def hf_case() -> Case:
         code="unsupported",
         rows={"off": 16, "on": 1},
         law=True,
+        recorded={
+            "configuration": configuration({"output_scores": True}) | {"records": {"kind": "scores"}},
+            **fields,
+        },
     )
 
 
@@ -84,6 +92,12 @@ def lcp_case(version: str) -> Case:
         code="unsupported",
         rows={"off": 1, "on": 1},
         law=True,
+        recorded={
+            "configuration": lcp.configuration(
+                {"api": "create_completion", "logprobs": 4}, records={"kind": "logprobs"}
+            ),
+            **fields,
+        },
     )
 
 
@@ -193,3 +207,45 @@ def test_asking_for_the_law_leaves_the_draws_as_they_were(session: Session, case
         with nullcontext() if case.law else pytest.raises(JobError):
             session.ask("law", naive=naive)
     assert [draws(session, case, arm, range(6)) for arm in (OFF, ON)] == expected
+
+
+@pytest.mark.parametrize("arm", [OFF, ON], ids=["off", "on"])
+def test_without_its_observers_a_request_is_the_same(
+    session: Session, case: Case, arm: dict[str, Any]
+) -> None:
+    """An adapter without observers has no traces."""
+    fields = {"arm": arm, "seeds": [str(seed) for seed in range(12)]}
+    if case.recorded is None:
+        with pytest.raises(JobError) as caught:
+            session.ask("trace", observed=True, **fields)
+        assert caught.value.code == "unsupported"
+        return
+    expected = draws(session, case, ON, range(6))
+    observed, plain = (
+        session.ask("trace", observed=watched, **fields).ok["traces"] for watched in (True, False)
+    )
+    assert observed == plain
+    assert len({json.dumps(trace["outcome"]) for trace in plain}) > 1
+    # The observers are there again afterwards: the counters still count.
+    assert draws(session, case, ON, range(6)) == expected
+
+
+@pytest.mark.parametrize("arm", [OFF, ON], ids=["off", "on"])
+def test_a_record_tells_of_every_token_with_numbers_that_are_float32(
+    session: Session, case: Case, arm: dict[str, Any]
+) -> None:
+    if case.recorded is None:
+        pytest.skip("this engine returns nothing beside its outcome")
+    session.ask("open", **case.recorded)
+    found = [json.loads(text) for text in draws(session, case, arm, range(12)).values()]
+    for draw in (draw for rows in found for draw in rows):
+        assert sorted(draw) == ["counters", "outcome", "record"]
+        assert len(draw["record"]) == len(draw["outcome"]["tokens"])
+        for entry in draw["record"]:
+            assert entry["tokens"] == sorted(set(entry["tokens"]))
+            assert len(entry["tokens"]) == len(entry["values"]) >= 4
+            for value in entry["values"]:
+                single = struct.unpack("f", struct.pack("f", value))[0]
+                assert abs(single - value) <= 6e-8 * abs(value)
+    again = [json.loads(text) for text in draws(session, case, arm, range(12)).values()]
+    assert again == found

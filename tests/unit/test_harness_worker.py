@@ -121,6 +121,8 @@ def test_junk_is_answered_and_the_worker_goes_on(session: Session) -> None:
         ("dance", {}, "bad-request", "no operation 'dance'"),
         ("draws", {"arm": ARM, "seeds": ["1"], "rows": 1}, "bad-request", "no configuration is open"),
         ("law", {}, "bad-request", "no configuration is open"),
+        ("replay", {}, "bad-request", "no configuration is open"),
+        ("trace", {"arm": ARM, "seeds": ["1"], "observed": True}, "bad-request", "no configuration is open"),
         ("open", {}, "bad-request", "configuration is missing"),
         ("open", {"configuration": {}}, "bad-request", "adapter is missing"),
         (
@@ -142,6 +144,13 @@ def test_refusals(session: Session, op: str, fields: dict[str, Any], code: str, 
     assert got[0] == code
     assert says in got[1]
     assert session.ask("hello").ok["wire"] == 1
+
+
+def test_an_engine_without_traces_says_so(session: Session) -> None:
+    assert refusal(opened(session), "trace", arm=ARM, seeds=["1"], observed=False) == (
+        "unsupported",
+        "Fake has no trace()",
+    )
 
 
 @pytest.mark.parametrize(
