@@ -196,11 +196,11 @@ class Audit:
     def _step_records(self, found: Found) -> None:
         self._need(5, 6)
         assert self._study is not None and self._ledger is not None and self.outcome.seal is not None
+        assert self._manifest is not None
+        check_containers(self._study, self._manifest, self._ledger, found)
         self._records = check_records(
             self._folder, self._study, self._ledger, self._schemas, self.outcome.seal, found
         )
-        assert self._manifest is not None
-        check_containers(self._study, self._manifest, self._ledger, found)
         if not self._over and not found.applied and not found.faults:
             raise Unavailable(f"the study is {self._ledger.state}")
 

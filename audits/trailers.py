@@ -30,7 +30,7 @@ def trailers(message: str) -> list[tuple[str, str]]:
         if match is not None:
             found.append((match.group(1).lower(), match.group(2).strip()))
         elif found and line[:1] in (" ", "\t"):
-            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}"
+            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}".strip()
     return found
 
 
@@ -42,7 +42,7 @@ def check_trailers(
     allowed = {_SEAL: {seal.digest for seal in seals}, _HEAD: set(ledger.digests)}
     names = {
         _SEAL: ("Prereg-Seal", "a seal of the lineage"),
-        _HEAD: ("Prereg-Ledger-Head", "a line's digest"),
+        _HEAD: ("Prereg-Ledger-Head", "the digest of a line of the ledger"),
     }
     for commit, message in repository.messages(commits).items():
         said = trailers(message)

@@ -1,0 +1,160 @@
+"""Amendments: the seals before the present one, in the folder, the ledger and the history."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audits_kit import failed, look, make_keys
+from audits_plan import Plan
+from audits_seals import Sealed, Step, amend, build, cosign, enter, rewrite, second, well
+from audits_tools import make_key, run, sha, sign
+
+STEM = "records/main.probe.on/00001"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_keys(tmp_path_factory.mktemp("audit-keys"))
+    make_key(folder, "third")
+    return folder
+
+
+def test_a_study_that_was_amended_twice(tmp_path: Path, keys: Path) -> None:
+    builder = build(tmp_path, keys, second(), amend(), amend(lambda b: b.write("more.txt", b"x")))
+    assert "state collected" in well(builder)
+    outcome = look(builder.folder)
+    assert outcome.steps[2].applied > 2 * len(builder.manifest["files"])
+    assert outcome.steps[4].applied == 3
+    assert outcome.seal == builder.digest
+
+
+def test_an_amendment_makes_the_state_sealed(tmp_path: Path, keys: Path) -> None:
+    plan = second(upto="sealed")
+    text = well(build(tmp_path, keys, plan, amend(), enter("pushed", remote="r", ref="r", commit="0" * 40)))
+    assert "state sealed" in text
+
+
+def _in_lineage(name: str, data: bytes | None) -> Step:
+    def step(b: Sealed) -> None:
+        home = next(iter(sorted((b.folder / "seal/lineage").iterdir())))
+        path = (home / name).relative_to(b.folder).as_posix()
+        rewrite(path, data)(b)
+
+    return step
+
+
+def _signed_by_another(b: Sealed) -> None:
+    home = next((b.folder / "seal/lineage").iterdir())
+    signature = sign(b.keys / "stranger", (home / "manifest.json").read_bytes(), "prereg-seal")
+    (home / "manifest.json.sig").write_bytes(signature)
+    b.commit("another signature")
+
+
+def _changed(name: str, key: str, value: Any) -> Plan:
+    """A plan that says something else in the manifest or entry of an amendment."""
+
+    def edit(kind: str, said: Any) -> Any:
+        if kind == name and (name != "manifest" or "amends" in said):
+            return said | {key: value}
+        return said
+
+    return second(edit)
+
+
+LINEAGE: dict[str, tuple[Plan, tuple[Step, ...], int, str]] = {
+    "a manifest lost": (second(), (amend(), _in_lineage("manifest.json", None)), 2, "missing"),
+    "a signature lost": (second(), (amend(), _in_lineage("manifest.json.sig", None)), 2, "missing"),
+    "sums lost": (second(), (amend(), _in_lineage("SHA256SUMS", None)), 2, "missing"),
+    "sums changed": (second(), (amend(), _in_lineage("SHA256SUMS", b"x\n")), 2, "does not say"),
+    "a manifest changed": (second(), (amend(), _in_lineage("manifest.json", b"{}\n")), 2, "misses"),
+    "something beside": (second(), (amend(), _in_lineage("notes", b"x")), 2, "no seal that the present"),
+    "a request alone": (second(), (amend(), _in_lineage("timestamp.tsq", b"x")), 2, "and not both"),
+    "another's folder": (
+        second(), (amend(), rewrite(f"seal/lineage/{'0' * 64}/manifest.json", b"x")), 2, "no seal that",
+    ),
+    "a lineage of nothing": (
+        second(), (rewrite(f"seal/lineage/{'0' * 64}/manifest.json", b"x"),), 2, "no seal that",
+    ),
+    "a signature of another": (second(), (amend(), _signed_by_another), 4, "not an allowed key"),
+    "the manifest amends another": (_changed("manifest", "amends", "0" * 64), (amend(),), 2, "missing"),
+    "the manifest amends nothing": (
+        second(lambda k, v: {x: v[x] for x in v if x != "amends"} if k == "manifest" else v), (amend(),), 2,
+        "is not what the ledger's",
+    ),
+    "the entry names another before": (
+        _changed("amended body", "previous", "0" * 64), (amend(),), 6, "not the seal in force before",
+    ),
+    "the entry names another seal": (
+        _changed("amended body", "seal", "0" * 64), (amend(),), 2, "is not what the ledger's",
+    ),
+    "the entry has another signature": (
+        _changed("amended body", "signature_sha256", "0" * 64), (amend(),), 6, "/body/signature_sha256",
+    ),
+    "the entry has another commit": (
+        _changed("amended body", "commit", "0" * 40), (amend(),), 6, "/body/commit",
+    ),
+    "another study": (_changed("manifest", "study", "other"), (amend(),), 2, "does not change it"),
+    "before it was made": (
+        _changed("manifest", "created", "2027-01-01T00:00:00+00:00"), (amend(),), 6, "before the manifest",
+    ),
+    "no entry": (second(), (lambda b: _unentered(b),), 2, "is not what the ledger's"),
+    "edition 1": (Plan(upto="collected"), (amend(),), 5, "#/amends"),
+}  # fmt: skip
+
+
+def _unentered(b: Sealed) -> None:
+    """An amendment that the ledger has not."""
+    lines = list(b.lines)
+    amend()(b)
+    b.lines = lines
+    b.write("ledger.jsonl", b"".join(lines))
+    b.head("author")
+    b.commit("no entry")
+
+
+@pytest.mark.parametrize("name", LINEAGE)
+def test_a_lineage_that_is_not_whole(tmp_path: Path, keys: Path, name: str) -> None:
+    plan, steps, number, says = LINEAGE[name]
+    found = failed(look(build(tmp_path, keys, plan, *steps).folder))
+    assert number in found, found
+    assert says in found[number]
+
+
+def test_records_come_after_the_last_amendment_in_history(tmp_path: Path, keys: Path) -> None:
+    """The collector's records were committed before the seal that they name."""
+
+    def early(b: Sealed) -> None:
+        b.write(f"{STEM}.jsonl.gz", b"early")
+        b.commit("early records")
+
+    found = failed(look(build(tmp_path, keys, second(), early, amend()).folder))
+    assert "does not come after the seal" in found[9]
+
+
+def test_the_head_of_an_amended_seal_is_checked_in_history(tmp_path: Path, keys: Path) -> None:
+    """What somebody else wrote before the amendment was signed by that person."""
+    signers = {"signers": {"need": 1, "principals": ["ann@example.org", "bob@example.org"]}}
+    builder = build(tmp_path, keys, second(**signers), cosign(), amend())
+    well(builder)
+
+    def wrong(b: Sealed) -> None:
+        data = (b.folder / "ledger.head.json.sig").read_bytes()
+        b.write("ledger.head.json.sig", b"x")
+        b.commit("a head that is not signed")
+        b.write("ledger.head.json.sig", data)
+        b.commit("and again")
+
+    found = failed(look(build(tmp_path / "2", keys, second(), wrong, amend()).folder))
+    assert set(found) == {9} and "not sound" in found[9]
+
+
+def test_an_amended_study_of_the_fixture_says_what_its_ledger_says(tmp_path: Path, keys: Path) -> None:
+    """The kit itself: the trailers name the seal in force and the last line."""
+    builder = build(tmp_path, keys, second(), amend())
+    told = [json.loads(line)["type"] for line in builder.lines]
+    assert told[:3] == ["sealed", "amended", "collection-started"]
+    message = run("git", "log", "-1", "--format=%B", cwd=builder.root).decode()
+    assert f"Prereg-Ledger-Head: {sha(builder.lines[-1])}" in message
