@@ -18,6 +18,7 @@ VERBS = (
     "audit",
     "amend",
     "deviate",
+    "push",
     "close",
     "status",
     "verify",

@@ -20,6 +20,7 @@ class Ready:
     """Who signs, and in what the study will run."""
 
     who: Actor
+    edition: int
     environments: Mapping[str, str]
     """The fingerprint of each build."""
     images: Mapping[str, Image] | None
@@ -48,5 +49,6 @@ def prepare(paths: StudyPaths, folder: Path, key: str, principal: str | None, *,
     builds = [c.build for c in protocol.configurations]
     if protocol.runtime == "container":
         environments, images = images_for_seal(builds)
-        return Ready(who=who, environments=environments, images=images)
-    return Ready(who=who, environments=fingerprints(builds), images=None)
+    else:
+        environments, images = fingerprints(builds), None
+    return Ready(who=who, edition=protocol.edition or 1, environments=environments, images=images)

@@ -8,7 +8,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
-from prereg.errors import PreregError
+from prereg.errors import PreregError, UsageError
 
 
 @app.command(epilog="Example: prereg seal studies/mine --key ~/keys/ada")
@@ -20,21 +20,35 @@ def seal(
         str | None,
         typer.Option(metavar="URL", help="The authority that stamps the time, if the protocol asks for it."),
     ] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(metavar="REMOTE", help="Push the seal there, and read back what arrived."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
+    from prereg.cli.push import pushed_value, show_pushed
     from prereg.cli.ready import prepare
     from prereg.seal.build import seal_study
+    from prereg.seal.push import push_study, refuse_remote
     from prereg.seal.stamping import timestamp_study
     from prereg.seal.standing import refuse_stamp, standing
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
+    if push is not None:
+        refuse_remote(paths, push)
     ready = prepare(paths, folder, key, principal, quiet=as_json)
     environments, images = ready.environments, ready.images
     who = ready.who
     if timestamp is not None:
         refuse_stamp(paths, timestamp)
+    if push is not None and ready.edition != 2:
+        raise UsageError(
+            "a study of edition 1 has no entry `pushed`",
+            where=f"{folder}/protocol.json",
+            next_step="seal it without --push, then git push --follow-tags",
+        )
     made = seal_study(paths, key=who.key, principal=who.principal, environments=environments, images=images)
     fault: PreregError | None = None
     if timestamp is not None:
@@ -43,6 +57,12 @@ def seal(
         except PreregError as error:
             # The seal stands; the stamp is owed, and the error says how to get it.
             fault = error
+    sent, unsent = None, None
+    if push is not None:
+        try:
+            sent = push_study(paths, push, key=who.key, principal=who.principal)
+        except PreregError as error:
+            unsent = error
     after = standing(paths)
     assert after is not None  # it was sealed just now
     if as_json:
@@ -61,11 +81,13 @@ def seal(
                     **after.stamp.as_json(),
                     "error": None if fault is None else fault.as_json(),
                 },
+                "pushed": None if sent is None else pushed_value(sent),
+                "push_error": None if unsent is None else unsent.as_json(),
                 "images": None if images is None else {name: i.id for name, i in images.items()},
             }
         )
-        if fault is not None:
-            raise fault
+        if problem := fault or unsent:
+            raise problem
         return
     say(f"Sealed {folder}: {len(made.manifest.files)} files, signed by {who.principal}.")
     say(f"  seal    {made.seal}")
@@ -75,8 +97,13 @@ def seal(
         say(f"  signed  {after.signatures}")
     if after.stamp.state != "none":
         say(f"  stamp   {after.stamp}")
+    if sent is not None:
+        show_pushed(folder, sent)
     if fault is not None:
         say("The seal stands; its time stamp is owed.")
         raise fault
+    if unsent is not None:
+        say("The seal stands; it is not at the remote.")
+        raise unsent
     by = "by another of its signers" if after.verb == "prereg cosign" else f"--key {key}"
     say(f"Next: {after.verb or 'prereg collect'} {folder} {by}")

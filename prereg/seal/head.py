@@ -107,7 +107,7 @@ REMEDY: dict[EntryType, str] = {
     "deviation": "prereg deviate",
     "relocation": "prereg relocate",
     "closed": "prereg close",
-    "cosigned": "prereg seal --cosign",
-    "timestamped": "prereg seal --timestamp",
+    "cosigned": "prereg cosign",
+    "timestamped": "prereg timestamp",
 }
 """The verb that completes what was cut off after an entry; of any other entry that is `prereg collect`."""

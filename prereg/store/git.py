@@ -38,6 +38,7 @@ _ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_T
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
 }
+_TRANSPORTS = {"GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
 _ENVIRON_LOCK = threading.RLock()
 
 
@@ -78,9 +79,18 @@ class Result:
 
 
 def run(
-    command: Any, arguments: list[str], *, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    command: Any,
+    arguments: list[str],
+    *,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    transports: bool = False,
 ) -> Result:
-    """Run git with `arguments` and return what it printed; nothing is raised for a status above 0."""
+    """Run git with `arguments` and return what it printed; nothing is raised for a status above 0.
+
+    With `transports` git may talk to another repository, by its own protocols alone: never through a program
+    that a setting of this repository names (`ext::`).
+    """
     options = [part for setting in _SAFE for part in ("-c", setting)]
     with clean_environment(), tempfile.TemporaryFile() as source:
         source.write(stdin or b"")
@@ -93,7 +103,7 @@ def run(
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                env={**_ENVIRONMENT, **(env or {})},
+                env={**_ENVIRONMENT, **(_TRANSPORTS if transports else {}), **(env or {})},
             )
         except library().exc.GitCommandNotFound:
             raise _no_git() from None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prereg.errors import VerificationFailed, WrongState
-from prereg.store.git import clean_environment, library, run
+from prereg.store.git import Result, clean_environment, library, run
 
 _ATTEMPTS = 20
 """Tries to get git's own index or reference lock before giving up."""
@@ -87,6 +87,10 @@ class Repo:
             return whole.relative_to(self.top).as_posix()
         except ValueError:
             raise WrongState("lies outside the repository", where=str(path)) from None
+
+    def call(self, arguments: list[str], *, transports: bool = False) -> Result:
+        """Run git in this repository; `transports` lets it talk to others. Raises nothing for its status."""
+        return run(self._git, arguments, transports=transports)
 
     # -- asking -------------------------------------------------------------------------------------------
 
@@ -203,6 +207,10 @@ class Repo:
             raw = run(self._git, ["rev-parse", "--verify", "--quiet", f"refs/tags/{name}^{{commit}}"])
             found[name] = raw.text.strip() if raw.status == 0 else None
         return found
+
+    def object_of(self, name: str) -> str:
+        """The object that a reference names, 40 hex digits; of an annotated tag it is the tag's own."""
+        return self._text(["rev-parse", "--verify", name]).strip()
 
     def trailers_since(self, commit: str) -> dict[str, dict[str, list[str]]]:
         """The trailers of `commit` and of the commits of HEAD's history after it, by name, as git reads them.

@@ -187,7 +187,7 @@ class Killed(BaseException):
 
 
 def cuts(paths: StudyPaths, monkeypatch: pytest.MonkeyPatch, after: int) -> bool:
-    """Amend, and die, undoing nothing, before the write or git call of that number; returns whether it died."""
+    """Amend, and die, undoing nothing, before the write or git call of that number; whether it died."""
     count = 0
 
     def mortal(call: Callable[..., Any]) -> Callable[..., Any]:
