@@ -70,21 +70,18 @@ def cosign_study(paths: StudyPaths, *, key: SigningKey, principal: str) -> Cosig
 def _refuse(verified: VerifiedStudy, key: SigningKey, principal: str) -> None:
     where = str(verified.paths.root)
     plan = verified.study.protocol.signers
-    author = verified.manifest.author
     if plan is None:
         raise WrongState(
             "the protocol names no signers: its author's signature is all that it needs",
             where=f"{where}/protocol.json",
             next_step=f"prereg status {where}",
         )
-    if principal == author.principal:
+    if principal == verified.manifest.author.principal:
         raise UsageError(f"{principal} sealed the study; that is the signature", where="--key")
     if principal not in plan.principals:
         raise UsageError(
             f"{principal} is none of the protocol's signers: {', '.join(plan.principals)}", where="--key"
         )
-    if key.fingerprint == author.key:
-        raise UsageError(f"the key {key.fingerprint} sealed the study", where="--key")
     check_signer(
         load_trust(verified.paths),
         principal=principal,

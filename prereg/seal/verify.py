@@ -205,7 +205,8 @@ def step_4_signature(run: Run) -> tuple[int, str]:
         detail += f"; {signed}"
     if stamp.state != "none":
         detail += f"; time stamp {stamp}"
-    return len(run.lineage), detail
+    others = sum(name.startswith("seal/cosign/") for name in run.tree.files)
+    return len(run.lineage) + others + (stamp.time is not None), detail
 
 
 def step_5_study_files(run: Run) -> tuple[int, str]:
