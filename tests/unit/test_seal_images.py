@@ -1,0 +1,124 @@
+"""Images in the seal and containers in the ledger: where each stands, and whose they are (section 20)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prereg.errors import VerificationFailed
+from prereg.model.image import Image
+from prereg.seal.build import seal_study
+from prereg.seal.verify import verify_report
+from prereg.store.layout import StudyPaths
+from prereg.store.ledger import LedgerWriter
+from tests.unit.study_fixture import ENVIRONMENTS, git, make_study, signing_key
+
+IMAGES = {"plain": Image(image="sha256:" + "a" * 64, platform="sha256:" + "a" * 64, id="sha256:" + "b" * 64)}
+CONTAINER = {"engine": "podman", "version": "4.3.1", "images": {"plain": IMAGES["plain"].id}}
+
+
+def study(tmp_path: Path, **changes: Any) -> StudyPaths:
+    paths = make_study(tmp_path, commit=False)
+    protocol = json.loads(paths.protocol.read_text())
+    paths.protocol.write_text(json.dumps({**protocol, **changes}))
+    git(paths.repository, "add", "studies")
+    git(paths.repository, "commit", "-q", "-m", "Draft")
+    return paths
+
+
+def sealed(paths: StudyPaths, images: dict[str, Image] | None = IMAGES) -> None:
+    seal_study(
+        paths,
+        key=signing_key(paths, "ada"),
+        principal="ada@example.org",
+        environments=ENVIRONMENTS,
+        images=images,
+    )
+
+
+def contained(tmp_path: Path) -> StudyPaths:
+    paths = study(tmp_path, edition=2, runtime="container")
+    sealed(paths)
+    return paths
+
+
+def started(paths: StudyPaths, **changes: Any) -> dict[int, str]:
+    """Enter the start of a collection; what the steps then say."""
+    seal = json.loads(paths.ledger.read_bytes())["body"]["seal"]
+    body = {
+        "seal": seal,
+        "attempt": 1,
+        "environments": ENVIRONMENTS,
+        "workers": 1,
+        "network": "cut",
+        "network_reason": None,
+        "container": CONTAINER,
+        **changes,
+    }
+    with LedgerWriter.open(paths) as writer:
+        writer.append("collection-started", {k: v for k, v in body.items() if v != {}}, "col@example.org")
+    return {step.number: step.detail for step in verify_report(paths) if step.status == "failed"}
+
+
+def test_a_seal_has_the_images(tmp_path: Path) -> None:
+    paths = contained(tmp_path)
+    manifest = json.loads(paths.manifest.read_bytes())
+    assert manifest["images"]["plain"]["id"] == IMAGES["plain"].id
+    assert all(step.status != "failed" for step in verify_report(paths))
+
+
+def test_without_containers_a_seal_says_nothing_of_images(tmp_path: Path) -> None:
+    paths = study(tmp_path)
+    sealed(paths, None)
+    assert b"images" not in paths.manifest.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "images", "said"),
+    [
+        ({"edition": 2, "runtime": "container"}, None, "exactly for the runtime container"),
+        ({"edition": 2}, IMAGES, "exactly for the runtime container"),
+        ({"runtime": "container"}, IMAGES, "edition 1"),
+        ({"edition": 2, "runtime": "container"}, {}, "not those of the sealed environments"),
+        (
+            {"edition": 2, "runtime": "container"},
+            {**IMAGES, "other": IMAGES["plain"]},
+            "not those of the sealed environments",
+        ),
+    ],
+)
+def test_what_is_not_sealed(
+    changes: dict[str, Any], images: dict[str, Image] | None, said: str, tmp_path: Path
+) -> None:
+    paths = study(tmp_path, **changes)
+    with pytest.raises(VerificationFailed, match=said):
+        sealed(paths, images)
+    assert not paths.manifest.exists()
+
+
+def test_a_collection_in_the_sealed_containers(tmp_path: Path) -> None:
+    found = started(contained(tmp_path))
+    assert 5 not in found and 7 not in found
+
+
+FAULTS: dict[str, tuple[dict[str, Any], str]] = {
+    "no-container": ({"container": {}}, "is there exactly if"),
+    "other-image": ({"container": {**CONTAINER, "images": {"plain": "sha256:" + "c" * 64}}}, "sealed images"),
+    "no-image": ({"container": {**CONTAINER, "images": {}}}, "sealed images"),
+    "network": ({"network": "not-cut", "network_reason": "none"}, "a container has no network"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_collection_elsewhere_fails_step_7(fault: str, tmp_path: Path) -> None:
+    changes, said = FAULTS[fault]
+    assert said in started(contained(tmp_path), **changes)[7]
+
+
+def test_a_container_in_a_study_without_images_fails_step_7(tmp_path: Path) -> None:
+    paths = study(tmp_path, edition=2)
+    sealed(paths, None)
+    assert "is there exactly if" in started(paths)[7]
