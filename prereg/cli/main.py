@@ -18,6 +18,7 @@ VERBS = (
     "audit",
     "amend",
     "deviate",
+    "relocate",
     "push",
     "close",
     "status",

@@ -16,7 +16,7 @@ from prereg.seal.leaves import read_tree
 from prereg.seal.packing import BadShard
 from prereg.seal.records import check_meta, check_stored, has_drafter, read_meta, read_shard
 from prereg.seal.verified import VerifiedStudy
-from prereg.store.files import read_once
+from prereg.store.files import read_in, read_once
 from prereg.store.folder import shard_at
 from prereg.store.layout import StudyPaths
 
@@ -74,6 +74,22 @@ def networks_before(entries: Sequence[Entry]) -> dict[tuple[str, int], frozenset
         elif entry.type == "shard-stored":
             found.setdefault((entry.body["unit"], entry.body["shard"]), begun)
     return found
+
+
+def check_moved_metas(paths: StudyPaths, entries: Sequence[Entry]) -> None:
+    """Check the sizes of metas that `relocation` entries tell: no other entry has them.
+
+    Raises VerificationFailed or EvidenceIncomplete.
+    """
+    for entry in entries:
+        if entry.type != "relocation":
+            continue
+        for i, file in enumerate(entry.body["files"]):
+            if file["to"].endswith(".meta.json") and file["size"] != len(read_in(paths.root, file["to"])[0]):
+                raise VerificationFailed(
+                    f"is not the size of {file['to']}",
+                    where=f"ledger.jsonl:{entry.seq}#/body/files/{i}/size",
+                )
 
 
 def authenticated_shard(

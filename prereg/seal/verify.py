@@ -19,6 +19,7 @@ from prereg.seal.bodies import check_bodies
 from prereg.seal.evidence import (
     authenticated_shard,
     authenticated_tree,
+    check_moved_metas,
     check_shard_set,
     networks_before,
 )
@@ -256,6 +257,7 @@ def step_7_records(run: Run) -> tuple[int, str]:
         complete=any(e.type == "collection-ended" and e.body["complete"] for e in entries),
         orphans=run.lenient,
     )
+    check_moved_metas(run.paths, entries)
     check_containers(entries, run.manifest)
     draws = leaves = 0
     if run.read_records:
