@@ -141,6 +141,9 @@ def read_number(text: bytes) -> int | float | None:
     """The number behind its canonical bytes; None if they are not those of one."""
     try:
         value = float(text)
+        # Between 1e-4 and 1e16 Python writes a fraction as ECMAScript does.
+        if b"." in text and b"e" not in text and repr(value).encode() == text and not value.is_integer():
+            return value
         plain = int(value) if value.is_integer() else value
         return plain if number(plain).encode() == text else None
     except (ValueError, OverflowError, JsonFault):

@@ -166,6 +166,7 @@ def test_records_that_are_none(name: str) -> None:
         b'[{"tokens":[0],"values":[inf]}]', b'[{"tokens":[0],"values":[1e400]}]',
         b'[{"tokens":[0],"values":[1]},]', b'[{"tokens":[0],"values":[1]} ,{"tokens":[0],"values":[1]}]',
         b'[{"tokens":[0],"values":[-0]}]', b'[{"values":[1],"tokens":[0]}]',
+        b'[["tokens":[0],"values":[1]]]',
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_canonical_record(record: bytes) -> None:
