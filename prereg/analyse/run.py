@@ -10,6 +10,7 @@ from prereg.analyse.tally import tally
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
 from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, WrongState
+from prereg.model.places import bearing
 from prereg.model.plan import plan
 from prereg.model.seal import Entry, State
 from prereg.model.verdict import Decisions
@@ -135,7 +136,7 @@ def _refuse_open(verified: VerifiedStudy) -> None:
     again = f"prereg collect {verified.paths.root}"
     if verified.state != "collecting":
         return
-    if verified.entries[-1].type != "collection-ended":
+    if bearing(verified.entries).type != "collection-ended":
         raise WrongState(
             "a collection is open: it runs, or it was killed", where="ledger.jsonl", next_step=again
         )

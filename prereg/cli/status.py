@@ -18,7 +18,7 @@ CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
 @app.command(epilog="Example: prereg status studies/mine --json")
 def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
-    from prereg.model.places import state
+    from prereg.model.places import deviations_of, seals, state
     from prereg.seal.standing import standing
     from prereg.seal.verify import NEXT
     from prereg.store.files import read_once
@@ -31,6 +31,8 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     entries = read_ledger(data) if data else ()
     stored = [e for e in entries if e.type == "shard-stored"]
     now = state(entries)
+    lineage = seals(entries)
+    pushed = next((e for e in reversed(entries) if e.type == "pushed"), None)
     seal = standing(paths)
     verb = seal.verb if seal is not None and now == "sealed" else None
     value: dict[str, Any] = {
@@ -39,7 +41,8 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         "next": f"{verb or NEXT[now]} {folder}",
         "entries": len(entries),
         "ledger_head": head_of(data) if data else None,
-        "seal": entries[0].body["seal"] if entries else None,
+        "seal": lineage[-1] if lineage else None,
+        "amended": lineage[:-1],
         "shards": len(stored),
         "draws": sum(e.body["draws"] for e in stored if e.body["unit"].split(".")[0] not in exact),
         "leaves": sum(e.body["draws"] for e in stored if e.body["unit"].split(".")[0] in exact),
@@ -48,19 +51,23 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         "signatures": None if seal is None or seal.signatures is None else seal.signatures.as_json(),
         "timestamp": None if seal is None else seal.stamp.as_json(),
         "audit": next((e.body["result"] for e in reversed(entries) if e.type == "audit"), None),
+        "deviations": [_told(e, "about", "text") for e in deviations_of(entries)],
+        "pushed": None if pushed is None else _told(pushed, "remote", "ref", "commit"),
+        "closed": next((e.body["reason"] for e in reversed(entries) if e.type == "closed"), None),
     }
     if as_json:
         emit(value)
         return
     say(f"{value['study']}: {now}")
     if entries:
-        told = [e for e in entries if e.type != "shard-stored"]
+        shown = [e for e in entries if e.type != "shard-stored"]
         table(
             "Ledger",
             ("", "time", "what", "by"),
-            [(e.seq, e.time, e.type, e.actor) for e in told],
+            [(e.seq, e.time, e.type, e.actor) for e in shown],
         )
-        say(f"  seal         {short(value['seal'])}")
+        after = f", amendment {len(lineage) - 1} of {short(lineage[0])}" if len(lineage) > 1 else ""
+        say(f"  seal         {short(value['seal'])}{after}")
         if seal is not None and seal.signatures is not None:
             missing = "" if seal.signatures.complete else f"; missing: {', '.join(seal.signatures.missing)}"
             say(f"  signed       {seal.signatures}{missing}")
@@ -69,6 +76,13 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         say(f"  ledger head  {short(value['ledger_head'])} after {len(entries)} entries")
         leaves = f", {number(value['leaves'])} leaves of trees" if value["leaves"] else ""
         say(f"  stored       {number(value['shards'])} shards, {number(value['draws'])} draws{leaves}")
+    if sent := value["pushed"]:
+        say(f"  pushed       {short(sent['commit'])} to {sent['ref']} of {sent['remote']}")
+    for told in value["deviations"]:
+        about = f" ({', '.join(told['about'])})" if told["about"] else ""
+        say(f"  DEVIATION    {told['time'][:10]}, {told['actor']}{about}: {told['text']}")
+    if value["closed"]:
+        say(f"  closed       {value['closed']}")
     for unit, reason in value["invalid"].items():
         say(f"  INVALID      {unit}: {reason}")
     if value["verdicts"]:
@@ -81,6 +95,12 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     if value["audit"]:
         say(f"  audit        {value['audit']}")
     say(f"Next: {value['next']}")
+
+
+def _told(entry: Entry, *names: str) -> dict[str, Any]:
+    """An entry and those of its words, as JSON."""
+    words = {name: entry.body[name] for name in names}
+    return {"entry": entry.seq, "time": entry.time, "actor": entry.actor, **words}
 
 
 def _exact_stages(paths: StudyPaths) -> frozenset[str]:

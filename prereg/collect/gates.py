@@ -28,7 +28,8 @@ from prereg.collect.staging import Stage
 from prereg.collect.worker import SETUP_SECONDS
 from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
-from prereg.seal.head import ROLES
+from prereg.seal.finish import refuse_uncommitted_of_others
+from prereg.seal.head import REMEDY, ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.signers import refuse_unsigned
 from prereg.seal.stamped import refuse_owed
@@ -128,12 +129,13 @@ def refuse_unsigned_of_others(verified: VerifiedStudy, principal: str) -> None:
     """
     waiting = [e for e in verified.entries[verified.signed :] if e.actor != principal]
     if waiting:
-        first = waiting[0]
+        first, verb = waiting[0], REMEDY.get(waiting[-1].type, "prereg collect")
         raise WrongState(
             f"gate 4: entry {first.seq} is {first.actor}'s and not signed yet: a run of theirs was killed",
             where=f"ledger.jsonl:{first.seq}",
-            next_step=f"{first.actor} runs prereg collect {verified.paths.root} once more",
+            next_step=f"{first.actor} runs {verb} {verified.paths.root} once more",
         )
+    refuse_uncommitted_of_others(verified.paths, verified.entries, principal)
 
 
 def refuse_second_attempt(verified: VerifiedStudy) -> None:

@@ -15,9 +15,9 @@ _SEALS: tuple[EntryType, ...] = ("sealed", "amended")
 
 def state(entries: Sequence[Entry]) -> State:
     """The study's state by its ledger; no entries are a draft."""
-    last = _bearing(entries)
-    if last is None:
+    if not entries:
         return "draft"
+    last = bearing(entries)
     match last.type:
         case "sealed" | "amended":
             return "sealed"
@@ -44,8 +44,7 @@ def place_fault(entries: Sequence[Entry], entry: Entry) -> str | None:
         return None if kind == "sealed" else f"starts with {kind}, not with sealed"
     if kind == "sealed":
         return "a second sealed entry"
-    last = _bearing(entries)
-    assert last is not None  # the first entry is `sealed`
+    last = bearing(entries)
     if last.type == "closed":
         return f"{kind} after the study was closed"
     if kind not in _AFTER_THE_END:
@@ -83,10 +82,9 @@ def deviations_of(entries: Sequence[Entry]) -> list[Entry]:
     return [e for e in entries if e.type == "deviation"]
 
 
-def _bearing(entries: Sequence[Entry]) -> Entry | None:
-    """The last entry that bears a state."""
-    found = (e for e in reversed(entries) if e.type not in EDITION_2 or e.type in ("amended", "closed"))
-    return next(found, None)
+def bearing(entries: Sequence[Entry]) -> Entry:
+    """The last entry that bears a state; a ledger's first one does."""
+    return next(e for e in reversed(entries) if e.type not in EDITION_2 or e.type in ("amended", "closed"))
 
 
 def _said_of_this_seal(entries: Sequence[Entry], entry: Entry) -> bool:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from prereg.analyse.run import analyse_study
 from prereg.codec.canonical import value_digest
-from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
+from prereg.collect.gates import refuse_unsigned_of_others
+from prereg.errors import EvidenceIncomplete, PreregError, UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Entry
 from prereg.seal import finish
 from prereg.seal.tell import close_study, deviate_study
@@ -147,6 +149,28 @@ def test_a_deviation_that_was_cut_off_is_completed_and_not_told_twice(
     assert entry.seq == 2 == len(verify_study(second).entries)
     deviate(second)
     assert len(verify_study(second).entries) == 3
+
+
+def test_a_deviation_after_a_run_that_ended_does_not_open_it_again(second: StudyPaths) -> None:
+    fabricate_records(second, skip=[("main.fair.old", 0)])
+    deviate(second)
+    with pytest.raises(EvidenceIncomplete, match="1 shards are missing"):
+        analyse_study(second, key=signing_key(second), principal="ada@example.org")
+
+
+def test_nobody_collects_after_a_deviation_that_no_commit_holds(
+    second: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finish.Repo, "commit", die)
+        with pytest.raises(Killed):
+            deviate(second)
+    with pytest.raises(WrongState, match=r"ada@example\.org's and not committed") as caught:
+        refuse_unsigned_of_others(verify_study(second), "col@example.org")
+    assert caught.value.next_step == f"ada@example.org runs prereg deviate {second.root} once more"
 
 
 def test_a_collection_goes_on_after_a_deviation(second: StudyPaths) -> None:
