@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ _KNOWN_FOLDER = re.compile(
     rf"|analysis|audit|records(?:/{_ID}\.{_ID}\.{_ID})?"
 )
 _SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
+MAX_DEPTH = 64
+"""Folders within folders that are looked into; a study has a handful."""
 _PARTIAL = re.compile(r"((?:.*/)?)\.([^/]+)\.[0-9]+\.partial", re.DOTALL)
 
 
@@ -48,9 +51,9 @@ def walk(paths: StudyPaths) -> Tree:
     files: list[str] = []
     folders: list[str] = []
     odd: dict[str, str] = {}
-    for name, mode in _entries(paths.root, ""):
-        if not _is_text(name):
-            odd[ascii(name)] = "a name that is not UTF-8"
+    for name, mode in _entries(paths.root):
+        if (fault := _name_fault(name)) is not None:
+            odd[ascii(name)] = fault
         elif stat.S_ISREG(mode):
             files.append(name)
         elif stat.S_ISDIR(mode):
@@ -60,20 +63,29 @@ def walk(paths: StudyPaths) -> Tree:
     return Tree(files=tuple(sorted(files)), folders=tuple(sorted(folders)), odd=odd)
 
 
-def _is_text(name: str) -> bool:
-    return not any("\ud800" <= ch <= "\udfff" for ch in name)
+def _name_fault(name: str) -> str | None:
+    """Why no proper name is shown as it stands: it may rewrite the reader's screen, or hide in the depth."""
+    if any("\ud800" <= ch <= "\udfff" for ch in name):
+        return "a name that is not UTF-8"
+    if any(unicodedata.category(ch) == "Cc" for ch in name):
+        return "a name with control characters"
+    return f"more than {MAX_DEPTH} folders deep" if name.count("/") >= MAX_DEPTH else None
 
 
-def _entries(root: Path, below: str) -> Iterator[tuple[str, int]]:
-    with os.scandir(root / below if below else root) as found:
-        for entry in found:
-            name = f"{below}/{entry.name}" if below else entry.name
-            mode = entry.stat(follow_symlinks=False).st_mode
-            if name == "report" and stat.S_ISDIR(mode):
-                continue
-            yield name, mode
-            if stat.S_ISDIR(mode):
-                yield from _entries(root, name)
+def _entries(root: Path) -> Iterator[tuple[str, int]]:
+    """Every entry below `root` but those of `report/`; what lies too deep is named and not entered."""
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(root / below) as found:
+            for entry in found:
+                name = f"{below}/{entry.name}" if below else entry.name
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if name == "report" and stat.S_ISDIR(mode):
+                    continue
+                yield name, mode
+                if stat.S_ISDIR(mode) and name.count("/") < MAX_DEPTH:
+                    waiting.append(name)
 
 
 def is_unsealed(path: str) -> bool:

@@ -206,6 +206,11 @@ class _Seat:
                     streams={"request": received},
                     **shared,
                 )
+                if len(replies) != job.shard.requests:
+                    # Where its replies are out of step, the next unit's would be: it must not serve another.
+                    raise WorkerLost(
+                        f"the worker sent {len(replies)} replies to {job.shard.requests} requests"
+                    )
             else:
                 tree = worker.call(
                     "choices",
@@ -295,7 +300,7 @@ class _Seat:
             self.leave()
         if self._worker is None:
             try:
-                self._worker = self._site.worker(job.opening.build, self._number)
+                self._worker = self._site.worker(job.opening.build, f"worker-{self._number}")
             except OSError as error:
                 # The host's trouble, not the unit's: no evidence is given up for it.
                 raise EngineFailed(
