@@ -38,11 +38,11 @@ def seal(
     paths = study_paths(folder)
     if push is not None:
         refuse_remote(paths, push)
+    if timestamp is not None:
+        refuse_stamp(paths, timestamp)
     ready = prepare(paths, folder, key, principal, quiet=as_json)
     environments, images = ready.environments, ready.images
     who = ready.who
-    if timestamp is not None:
-        refuse_stamp(paths, timestamp)
     if push is not None and ready.edition != 2:
         raise UsageError(
             "a study of edition 1 has no entry `pushed`",
