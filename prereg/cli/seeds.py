@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, StudyDir, emit, say, table
+from prereg.cli.output import AsJson, StudyDir, console, emit, number, say, table
 from prereg.errors import UsageError, VerificationFailed, WrongState
+
+if TYPE_CHECKING:
+    from prereg.store.seed_map import StudySeeds
 
 seeds_app = typer.Typer(help="Seed blocks across every study.", no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(seeds_app, name="seeds")
@@ -45,6 +49,90 @@ def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> 
     if not as_json:
         say(f"No seed is reserved or used twice among {len(names)} studies ({', '.join(names) or 'none'}).")
         say("Disjoint seeds are not independent streams; they only are not the same ones.")
+
+
+@seeds_app.command("show", epilog="Example: prereg seeds show studies --png seeds.png")
+def show_seeds(
+    studies: Studies = Path("studies"),
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the blocks into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what each study reserves and used, at full width and in the low 32 bits."""
+    from prereg.cli.seed_picture import bars, draw
+    from prereg.store.seed_map import seed_map
+
+    if not studies.is_dir():
+        raise UsageError("there is no such folder", where=str(studies), next_step="prereg seeds show STUDIES")
+    found = seed_map(studies.absolute())
+    if png is not None:
+        draw(found, png)
+    if as_json:
+        emit({"studies": [_shown(study) for study in found], "png": None if png is None else str(png)})
+        return
+    table(
+        "Seed blocks",
+        ("study", "block", "role", "unit", "first", "end", "seeds", "used", "low 32 bits"),
+        [
+            (
+                study.study,
+                block.id,
+                block.role,
+                block.unit,
+                block.first,
+                block.end,
+                number(block.end - block.first),
+                number(block.used),
+                _low(block.first, block.end),
+            )
+            for study in found
+            for block in study.blocks
+        ],
+    )
+    width = max(20, console().width - max((len(s.study) for s in found), default=0) - 14)
+    for bits, title in ((64, "At full width"), (32, "In the low 32 bits")):
+        say(f"{title} (▒ reserved, █ used, ┊ a gap left out):")
+        for line in bars(found, bits=bits, width=min(width, 96)):
+            say(f"  {line}")
+    for study in found:
+        if not study.understood:
+            say(f"The draft {study.study} has a seeds.json that is not understood: it reserves nothing.")
+    if png is not None:
+        say(f"Drawn: {png}")
+
+
+def _low(first: int, end: int) -> str:
+    """The low 32 bits of a block, for people."""
+    from prereg.store.seed_map import low
+
+    pieces = low([(first, end)])
+    return "the same" if pieces == [(first, end)] else ", ".join(f"{a} to {b}" for a, b in pieces)
+
+
+def _shown(study: StudySeeds) -> dict[str, Any]:
+    """One study as JSON; a seed is a decimal string, as everywhere."""
+    from prereg.store.seed_map import low
+
+    def texts(intervals: Sequence[tuple[int, int]]) -> list[list[str]]:
+        return [[str(first), str(end)] for first, end in intervals]
+
+    return {
+        "study": study.study,
+        "draft": study.draft,
+        "understood": study.understood,
+        "blocks": [
+            {
+                "id": b.id,
+                "role": b.role,
+                "unit": b.unit,
+                "first": str(b.first),
+                "end": str(b.end),
+                "low": texts(low([(b.first, b.end)])),
+                "used": b.used,
+            }
+            for b in study.blocks
+        ],
+        "used": {"full": texts(study.used), "low": texts(low(study.used))},
+    }
 
 
 @seeds_app.command("plan", epilog="Example: prereg seeds plan studies/mine")

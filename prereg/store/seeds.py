@@ -11,6 +11,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from prereg.codec.canonical import loads
 from prereg.codec.convert import read_machine
@@ -44,16 +45,46 @@ def reserved(paths: StudyPaths) -> list[Span]:
     try:
         return _blocks(paths)
     except PreregError:
-        if not _is_draft(paths):
+        if not is_draft(paths):
             raise
         return []
+
+
+def described(paths: StudyPaths) -> list[tuple[Span, dict[str, Any]]]:
+    """The blocks of a seeds.json that is understood, each with all that it says of itself.
+
+    Raises PreregError, naming the file, for one that is not.
+    """
+    file = paths.root / "seeds.json"
+    where = str(file)
+    remedy = f"git checkout -- {file}"
+    try:
+        value = loads(read_once(file), where=where)
+    except EvidenceIncomplete as error:
+        raise EvidenceIncomplete(error.what, where=where, next_step=remedy) from None
+    except PreregError as error:
+        raise VerificationFailed(f"is not understood: {error.what}", where=where, next_step=remedy) from None
+    blocks = value.get("blocks") if isinstance(value, dict) else None
+    if not isinstance(blocks, list) or not blocks:
+        raise VerificationFailed("is not understood: it has no blocks", where=where, next_step=remedy)
+    found: dict[str, tuple[Span, dict[str, Any]]] = {}
+    for i, block in enumerate(blocks):
+        first, end = (_whole(block.get(k)) if isinstance(block, dict) else None for k in ("first", "end"))
+        if first is None or end is None or not 0 <= first < end <= 2**64:
+            what = f"is not understood: block {i} is no interval of seeds"
+            raise VerificationFailed(what, where=where, next_step=remedy)
+        name = block.get("id")
+        if not isinstance(name, str) or name in found:
+            name = f"#{i}"
+        found[name] = (Span(study=paths.name, block=name, first=first, end=end), block)
+    return list(found.values())
 
 
 def not_understood(studies: Path) -> list[str]:
     """The drafts whose seeds.json is not understood: they reserve nothing."""
     found = []
     for paths in studies_in(studies):
-        if _is_draft(paths):
+        if is_draft(paths):
             try:
                 _blocks(paths)
             except PreregError:
@@ -120,34 +151,13 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _is_draft(paths: StudyPaths) -> bool:
+def is_draft(paths: StudyPaths) -> bool:
+    """Whether a study is neither sealed nor has records."""
     return not _is_there(paths.ledger) and not _is_there(paths.records)
 
 
 def _blocks(paths: StudyPaths) -> list[Span]:
-    file = paths.root / "seeds.json"
-    where = str(file)
-    remedy = f"git checkout -- {file}"
-    try:
-        value = loads(read_once(file), where=where)
-    except EvidenceIncomplete as error:
-        raise EvidenceIncomplete(error.what, where=where, next_step=remedy) from None
-    except PreregError as error:
-        raise VerificationFailed(f"is not understood: {error.what}", where=where, next_step=remedy) from None
-    blocks = value.get("blocks") if isinstance(value, dict) else None
-    if not isinstance(blocks, list) or not blocks:
-        raise VerificationFailed("is not understood: it has no blocks", where=where, next_step=remedy)
-    found: dict[str, Span] = {}
-    for i, block in enumerate(blocks):
-        first, end = (_whole(block.get(k)) if isinstance(block, dict) else None for k in ("first", "end"))
-        if first is None or end is None or not 0 <= first < end <= 2**64:
-            what = f"is not understood: block {i} is no interval of seeds"
-            raise VerificationFailed(what, where=where, next_step=remedy)
-        name = block.get("id")
-        if not isinstance(name, str) or name in found:
-            name = f"#{i}"
-        found[name] = Span(study=paths.name, block=name, first=first, end=end)
-    return list(found.values())
+    return [span for span, _ in described(paths)]
 
 
 def _whole(value: object) -> int | None:
