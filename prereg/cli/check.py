@@ -47,14 +47,14 @@ def check(
 
 def run_rehearsal(paths: StudyPaths, report: CheckReport) -> Sequence[Rehearsal]:
     """One request an arm, if every build of the study is made; else nothing, and a line that says so."""
+    from prereg.collect.quarters import unmade
     from prereg.collect.rehearse import rehearse
-    from prereg.collect.runtime import built, load_build
 
     assert report.study is not None
-    builds = sorted({c.build for c in report.study.protocol.configurations})
-    absent = [name for name in builds if built(load_build(name)) is None]
-    if absent:
-        say(f"No rehearsal: not built yet; prereg build {' '.join(absent)}")
+    protocol = report.study.protocol
+    if absent := unmade(protocol):
+        how = " --container" if protocol.runtime == "container" else ""
+        say(f"No rehearsal: not built yet; prereg build {' '.join(absent)}{how}")
         return ()
     return rehearse(paths, report.study)
 

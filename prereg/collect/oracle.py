@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,15 +11,14 @@ from typing import Any
 from prereg.codec.canonical import dumps
 from prereg.codec.convert import from_json, outcome_from, to_json
 from prereg.collect.executors.base import opening_of
-from prereg.collect.network import isolation
 from prereg.collect.progress import Progress
-from prereg.collect.runtime import environment_of, interpreter, load_build
-from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
+from prereg.collect.quarters import Quarters, quarters_of, staged_draft
+from prereg.collect.worker import Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
 from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Mass, MechanismLaw, ReferenceEntry
 from prereg.model.study import Configuration, Protocol
-from prereg.store.layout import harness_root
+from prereg.store.layout import StudyPaths
 
 AGREEMENT = 1e-6
 """How far the two oracles may differ in any probability: the engine's rows are float32, and batching
@@ -51,56 +49,47 @@ def enumerate_references(
     *,
     hypotheses: Hypotheses | None = None,
     folder: Path | None = None,
-    environments: Mapping[str, Path] | None = None,
     cross_check: bool = False,
 ) -> References:
     """Enumerate the laws of every configuration that has an engine, by this installation's harness.
 
-    `hypotheses` registers mechanisms; `folder` is the study's, where its own classes lie; `environments`
-    gives each build's folder (default: the built one); `cross_check` enumerates P again with the slow twin.
+    `hypotheses` registers mechanisms; `folder` is the study's, where its own classes lie; `cross_check`
+    enumerates P again with the slow twin.
     Configurations that run a command have no oracle and are left out. Raises EngineFailed if an oracle fails,
     the two disagree or a mechanism's switch does not give P, and WrongState if a build is not built.
     """
     wanted = [c for c in protocol.configurations if c.adapter != "command"]
-    folders = dict(environments or {})
-    for build in sorted({c.build for c in wanted} - set(folders)):
-        folders[build] = environment_of(load_build(build))
+    builds = list(dict.fromkeys(c.build for c in wanted))
     registered = (
         {row.configuration: row.hypothesis for row in hypotheses.configurations} if hypotheses else {}
     )
     found = References()
-    for build in dict.fromkeys(c.build for c in wanted):
-        with tempfile.TemporaryDirectory(prefix="prereg-oracle-") as scratch:
-            launch = Launch(
-                python=interpreter(folders[build]),
-                code=harness_root().parent,
-                scratch=Path(scratch),
-                isolation=isolation(),
-            )
-            _on_build(protocol, build, launch, progress, cross_check, folder, registered, found)
+    paths = None if folder is None else StudyPaths(root=folder.absolute())
+    with staged_draft(paths, builds) as stage:
+        quarters = quarters_of(protocol, builds, stage)
+        for build in builds:
+            _on_build(protocol, build, quarters, progress, cross_check, registered, found)
     return found
 
 
 def _on_build(
     protocol: Protocol,
     build: str,
-    launch: Launch,
+    quarters: Quarters,
     progress: Progress,
     cross_check: bool,
-    folder: Path | None,
     registered: Mapping[str, str],
     found: References,
 ) -> None:
     """Add what the configurations of one build have to `found`."""
     current = ""
     try:
-        with Worker(launch) as worker:
+        with quarters.worker(build, build) as worker:
             for configuration in protocol.configurations:
                 if configuration.build != build or configuration.adapter == "command":
                     continue
                 current = configuration.id
-                cwd = None if folder is None else str(folder.absolute())
-                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=cwd)
+                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=quarters.folder)
                 hypothesis = registered.get(current)
                 law = found.laws[current] = _reference(worker, current, progress, cross_check, hypothesis)
                 if hypothesis is not None:
@@ -112,7 +101,7 @@ def _on_build(
     except (WorkerLost, WorkerRefused, OSError) as error:
         raise EngineFailed(
             f"the oracle failed on {current or 'start'}: {error}",
-            where=f"protocol.json#/configurations ({current})" if current else str(launch.python),
+            where=f"protocol.json#/configurations ({current})" if current else build,
             next_step=f"prereg build {build}",
         ) from None
 

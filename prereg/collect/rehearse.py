@@ -8,21 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from prereg.codec.overlap import Span, folded
 from prereg.collect.executors.base import opening_of, walk_of
-from prereg.collect.network import isolation
 from prereg.collect.observers import REQUESTS, compare_observed
-from prereg.collect.runtime import environment_of, interpreter
-from prereg.collect.staging import staged
-from prereg.collect.worker import Launch, Worker, WorkerLost, WorkerRefused
+from prereg.collect.quarters import Quarters, quarters_of, staged_draft
+from prereg.collect.worker import Worker, WorkerLost, WorkerRefused
 from prereg.errors import EngineFailed
 from prereg.model.study import Arm, Channel, Configuration, Study
-from prereg.store.files import read_with_mode
-from prereg.store.folder import walk
-from prereg.store.harness import sealed_code
 from prereg.store.layout import StudyPaths
 from prereg.store.seeds import repository_spans
 
@@ -60,26 +54,13 @@ def rehearse(paths: StudyPaths, study: Study) -> list[Rehearsal]:
     if a build is not made, and EngineFailed if a worker is lost or refuses, or if the observers change
     anything.
     """
-    files: dict[str, bytes] = {}
-    executable = set()
-    for name in walk(paths).sealable():
-        files[name], mode = read_with_mode(paths.root / name)
-        if mode == "100755":
-            executable.add(name)
-    builds = {c.build for c in study.protocol.configurations}
-    environments = {name: environment_of(name) for name in sorted(builds)}
-    files |= {f"code/{name}": data for name, data in sealed_code(builds).items()}
+    builds = sorted({c.build for c in study.protocol.configurations})
     seeds = free_seeds(repository_spans(paths.studies), REQUESTS)
     found: list[Rehearsal] = []
-    with staged(files, frozenset(executable)) as stage:
-        for build, environment in environments.items():
-            launch = Launch(
-                python=interpreter(environment),
-                code=stage.code,
-                scratch=stage.scratch / build,
-                isolation=isolation(),
-            )
-            found += _on_build(study, build, launch, stage.study, seeds)
+    with staged_draft(paths, builds) as stage:
+        quarters = quarters_of(study.protocol, builds, stage)
+        for build in builds:
+            found += _on_build(study, build, quarters, seeds)
     order = {c.id: i for i, c in enumerate(study.protocol.configurations)}
     return sorted(found, key=lambda r: (order[r.configuration], r.channel))
 
@@ -95,18 +76,18 @@ def free_seeds(spans: list[Span], count: int) -> list[int]:
     return found
 
 
-def _on_build(study: Study, build: str, launch: Launch, cwd: Path, seeds: list[int]) -> list[Rehearsal]:
+def _on_build(study: Study, build: str, quarters: Quarters, seeds: list[int]) -> list[Rehearsal]:
     protocol = study.protocol
     ceiling = float(protocol.ceilings.request_seconds)
     found = []
     current = build
     try:
-        with Worker(launch) as worker:
+        with quarters.worker(build, build) as worker:
             for configuration in protocol.configurations:
                 if configuration.build != build:
                     continue
                 current = configuration.id
-                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=str(cwd))
+                worker.call("open", **opening_of(protocol, configuration).fields(), cwd=quarters.folder)
                 for arm in protocol.arms:
                     if configuration in protocol.drawn():
                         found.append(_request(worker, study, configuration, arm, seeds[0], ceiling))

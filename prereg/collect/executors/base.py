@@ -9,11 +9,7 @@ from typing import Any
 from typing import Protocol as Interface
 
 from prereg.codec.convert import to_json
-from prereg.collect.container import STUDY
-from prereg.collect.containers import ContainedWorker, Containers
-from prereg.collect.network import Isolation
-from prereg.collect.runtime import interpreter
-from prereg.collect.worker import Launch, Worker
+from prereg.collect.quarters import Quarters
 from prereg.model.plan import Shard
 from prereg.model.study import Assistant, Configuration, ExactPlan, Protocol
 
@@ -97,46 +93,15 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class Site(Quarters):
     """What every worker of a run is started from."""
 
-    code: Path
-    """The staged folder that holds `harness/`."""
-    study: Path
-    """The staged study folder: where a study's own command runs."""
-    scratch: Path
-    environments: Mapping[str, Path]
-    """Environment folder of each build; none where workers run in containers."""
     fingerprints: Mapping[str, str]
     """Of the environment of each build, as taken for this run."""
-    isolation: Isolation
     workers: int
     request_seconds: float
     journals: Path
     """Where finished parts of trees are kept over a kill; its name tells the seal."""
-    containers: Containers | None = None
-    """How workers run in containers; None where they run in the builds' environments."""
-
-    @property
-    def folder(self) -> str:
-        """The staged study as a worker sees it."""
-        return str(self.study) if self.containers is None else STUDY
-
-    def worker(self, build: str, number: int) -> Worker:
-        """Start a worker in the environment, or in a container of the image, of a build.
-
-        Raises OSError or EngineFailed if none starts, WrongState for a container that is not closed.
-        """
-        if self.containers is not None:
-            return ContainedWorker(self.containers.launch(build))
-        return Worker(
-            Launch(
-                python=interpreter(self.environments[build]),
-                code=self.code,
-                scratch=self.scratch / f"worker-{number}",
-                isolation=self.isolation,
-            )
-        )
 
 
 class Limits(Interface):
