@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prereg.cli.output import number, say, table, witness_draws
 from prereg.report import words
+from prereg.report.beside_rows import alone
 from prereg.report.exact_rows import shortest
 from prereg.stats.channels import contradiction
 
@@ -24,6 +25,8 @@ def show_decisions(decisions: Decisions) -> None:
         _show_drawn(decisions.configurations)
     if decisions.exact is not None:
         _show_walked(decisions)
+    _show_records([d for d in decisions.configurations if d.exposed is not None])
+    _show_mechanisms(decisions)
     _show_contradictions(decisions)
     for d in decisions.configurations:
         for arm, crashed, draws in (("off", d.crashes.off, d.draws.off), ("on", d.crashes.on, d.draws.on)):
@@ -34,13 +37,19 @@ def show_decisions(decisions: Decisions) -> None:
 
 
 def verdicts(decisions: Decisions) -> dict[str, dict[str, str]]:
-    """The verdicts of both channels by configuration, and the premise's status."""
+    """The verdicts of both channels by configuration, the premise's status, and what stands beside them."""
     found: dict[str, dict[str, str]] = {}
     for d in decisions.configurations:
         found.setdefault(d.id, {})["draws"] = d.verdict
+        if d.records is not None:
+            found[d.id]["records"] = d.records.verdict
+        if d.hypothesis is not None:
+            found[d.id]["hypothesis"] = d.hypothesis.status
     if decisions.exact is not None:
         for e in decisions.exact.configurations:
             found.setdefault(e.id, {})["exact"] = e.verdict
+            if e.hypothesis is not None:
+                found[e.id]["exact-hypothesis"] = e.hypothesis.status
         if decisions.exact.premise is not None:
             for test in decisions.exact.premise.configurations:
                 found[test.id]["premise"] = test.status
@@ -143,12 +152,71 @@ def _show_walked(decisions: Decisions) -> None:
 
 
 def interval(e: ExactDecision) -> str:
-    """The total variation: one number, or from and to."""
-    if e.tv_lower is None or e.tv_upper is None:
+    """The total variation of the two arms: one number, or from and to."""
+    return _between(e.tv_lower, e.tv_upper)
+
+
+def _between(lower: float | None, upper: float | None) -> str:
+    if lower is None or upper is None:
         return "-"
-    if e.tv_upper - e.tv_lower <= 1e-9:
-        return number(e.tv_upper)
-    return f"{number(e.tv_lower)} to {number(e.tv_upper)}"
+    if upper - lower <= 1e-9:
+        return number(upper)
+    return f"{number(lower)} to {number(upper)}"
+
+
+def _show_records(decided: Sequence[Decision]) -> None:
+    """How often speculation was at work, and what the engine returned beside the tokens."""
+    if not decided:
+        return
+    rows = []
+    for d in decided:
+        assert d.exposed is not None
+        said: tuple[str | None, ...] = ("-", "-", "-", "-")
+        if d.records is not None:
+            said = (d.records.verdict, ", ".join(d.records.reasons), number(d.records.D), d.records.D_event)
+        rows.append((d.id, f"{number(d.exposed.draws)} of {number(d.draws.on)}", *said))
+    columns = ("configuration", "exposed draws", "records", "because", "gap D", "on event")
+    table("Records, beside the verdicts", columns, rows)
+    for d in decided:
+        if alone(d):
+            say(f"{d.id}: its records FAIL, its outcomes do not: this is a departure of records alone.")
+
+
+def _show_mechanisms(decisions: Decisions) -> None:
+    """Registered mechanisms beside the draws and beside the trees."""
+    drawn = [(d.id, d.hypothesis) for d in decisions.configurations if d.hypothesis is not None]
+    if drawn:
+        table(
+            "Registered mechanisms, by draws",
+            ("configuration", "mechanism", "status", "excess", "on event", "impossible", "law P rejected"),
+            [
+                (name, h.id, h.status, number(h.excess), h.event, number(h.impossible), _yes(h.null_rejected))
+                for name, h in drawn
+            ],
+        )
+    if any(h.status == "COMPATIBLE" for _, h in drawn):
+        say(f"COMPATIBLE: {words.COMPATIBLE}.")
+    walked = () if decisions.exact is None else decisions.exact.configurations
+    trees = [(e.id, e.hypothesis) for e in walked if e.hypothesis is not None]
+    if trees:
+        table(
+            "Registered mechanisms, exactly: total variation of the on arm's law",
+            ("configuration", "mechanism", "status", "to the mechanism's law", "to P"),
+            [
+                (
+                    name,
+                    h.id,
+                    h.status,
+                    _between(h.tv_lower, h.tv_upper),
+                    _between(h.null_tv_lower, h.null_tv_upper),
+                )
+                for name, h in trees
+            ],
+        )
+
+
+def _yes(value: bool | None) -> str:
+    return "-" if value is None else ("yes" if value else "no")
 
 
 def _show_contradictions(decisions: Decisions) -> None:

@@ -49,6 +49,9 @@ COLOURS = {
     "AGREES": "bold green",
     "DISAGREES": "bold red",
     "INCOMPLETE": "yellow",
+    "COMPATIBLE": "cyan",
+    "NOT_COMPATIBLE": "bold red",
+    "MATCHES": "cyan",
 }
 
 

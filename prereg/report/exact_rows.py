@@ -10,7 +10,7 @@ from prereg.model.exact import ExactDecision, ExactWitness, PremiseTest
 from prereg.model.law import CrashEvent, Decoded, Event, OtherEvent, Outcome, OutcomeEvent
 from prereg.model.study import Configuration, Study
 from prereg.model.verdict import Decisions
-from prereg.report import words
+from prereg.report import beside_rows, words
 from prereg.stats.channels import contradiction
 
 WITNESSES = 12
@@ -78,6 +78,7 @@ def rows(study: Study, decisions: Decisions) -> list[dict[str, Any]]:
         found.append(
             _row(study, decision)
             | _premise(study, decision.id, tests.get(decision.id))
+            | beside_rows.mechanism(study, decision.id, decision.hypothesis)
             | {
                 "drawn": other,
                 "drawn_word": None if other is None else words.VERDICTS[other.verdict],

@@ -17,9 +17,10 @@ from prereg.model.exact import ExactDecision
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
 from prereg.model.verdict import Decision, Decisions
-from prereg.report import exact_rows, words
+from prereg.report import beside_rows, exact_rows, words
 from prereg.report.plots import event_plot, gap_plot, law_plot
 from prereg.report.searches import Search
+from prereg.stats.records import record_events
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 WITNESSES = 12
@@ -85,11 +86,15 @@ def render(given: ReportInput) -> str:
         predictions=_predictions(given),
         words=words,
         tallies=_tallies(decisions),
+        beside=beside_rows.rows(given.study, decisions),
         exact_rows=[] if decisions is None else exact_rows.rows(given.study, decisions),
         exact_tallies=exact_rows.tallies(decisions),
         laws=laws,
         networks=_networks(given.entries),
-        families=[(c.id, len(given.study.events.configurations[c.id].events)) for c in protocol.drawn()],
+        families=[
+            (c.id, len(given.study.events.configurations[c.id].events), len(record_events(c)))
+            for c in protocol.drawn()
+        ],
     )
 
 

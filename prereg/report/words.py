@@ -83,6 +83,45 @@ PREMISE = {
     "NOT_TESTED": Word("open", "–", "The exact verdict is VOID: there is no law to hold the draws to."),
     "INVALID": Word("open", "–", "A unit of either channel was lost."),
 }
+RECORDS = {
+    "FAILS": Word(
+        "alarm",
+        "✕",
+        "What the engine returned beside the tokens departs from its documentation more often with "
+        "speculation on. That is a matter of records alone, and says nothing of the outcomes.",
+    ),
+    "NOT_REJECTED": Word("calm", "○", "The sealed test did not reject the records."),
+    "INCONCLUSIVE": Word("open", "?", "Nothing was proposed in the test arm."),
+    "VOID": Word("open", "!", "Calibration failed, so that nothing is said of the records."),
+    "INVALID": Word("open", "–", "A unit was lost."),
+    "INCOMPLETE": Word("open", "…", "No reference can be named that the records could be held to."),
+}
+RECORDS_REASONS = {
+    "no-reference": "no reference is documented",
+    "unit-lost": "a unit was lost",
+    "calibration": "the configuration is VOID",
+    "nothing-proposed": "nothing was proposed",
+    "mismatch": "the on arm's records miss the reference more often",
+    "none": "no bound above 0",
+}
+COMPATIBLE = "consistent with this mechanism; others are not excluded"
+"""What COMPATIBLE is never said without."""
+
+COMPATIBILITY = {
+    "COMPATIBLE": Word("calm", "≈", f"The on arm's draws are {COMPATIBLE}."),
+    "NOT_COMPATIBLE": Word("alarm", "✕", "The on arm's draws are not those of the registered mechanism."),
+    "VOID": Word("open", "!", "Calibration failed: the numbers stand, the comparison does not."),
+    "INVALID": Word("open", "–", "A unit was lost."),
+}
+DISTANCE = {
+    "MATCHES": Word(
+        "calm", "≈", "The on arm's law is that of the registered mechanism, within the sealed tolerance."
+    ),
+    "DEPARTS": Word("alarm", "✕", "The on arm's law is not that of the registered mechanism."),
+    "INCONCLUSIVE": Word("open", "?", "Too much is unexplored to tell."),
+    "VOID": Word("open", "!", "The enumeration is not to be believed."),
+    "INVALID": Word("open", "–", "A unit was lost."),
+}
 STATUSES = {
     "HELD": Word("calm", "●", "True, however the lost units would have turned out."),
     "FAILED": Word("alarm", "✕", "False, however the lost units would have turned out."),
@@ -185,9 +224,18 @@ def contradiction(value: Contradiction) -> str:
     )
 
 
+CHANNELS = {
+    "draws": "",
+    "exact": "exact channel, ",
+    "records": "records, ",
+    "hypothesis": "registered mechanism, ",
+}
+"""What a claim begins with."""
+
+
 def claim(value: Claim) -> str:
     """A registered claim in words."""
-    return ("exact channel, " if value.channel == "exact" else "") + _claim(value)
+    return CHANNELS[value.channel] + _claim(value)
 
 
 def _claim(value: Claim) -> str:
