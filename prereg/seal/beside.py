@@ -5,7 +5,7 @@ from __future__ import annotations
 from prereg.codec.canonical import MalformedJson, dumps, loads_machine
 from prereg.codec.convert import entry_from
 from prereg.codec.second_edition import entry_fault
-from prereg.model.law import Crashed, Outcome, RecordEntry
+from prereg.model.law import Crashed, Outcome, RecordEntry, Valued
 from prereg.model.study import Protocol, Unit
 from prereg.seal.packing import BadShard
 
@@ -60,6 +60,8 @@ def entries_from(value: object) -> Entries:
 
 def beside_fault(outcome: Outcome, entries: Entries) -> str | None:
     """What an outcome and what is beside it have against each other, or None."""
+    if isinstance(outcome, Valued):
+        return "a value has a record beside it"
     return "a crash has an entry of record" if isinstance(outcome, Crashed) and entries else None
 
 

@@ -179,7 +179,7 @@ def read_shard(
                 if len(outcomes) >= _CACHE:
                     outcomes.clear()
                 outcomes[body] = outcome
-            if entries and (fault := beside_fault(outcome, entries)):
+            if entries is not None and (fault := beside_fault(outcome, entries)):
                 _at(name, len(found), "record", fault)
             numbers = (int(match[1]), int(match[2]), int(match[3]))
             counters = counts.get(numbers)

@@ -13,7 +13,7 @@ from test_seal_records import LINES, SEAL, SHARD, meta_of, packed, records
 
 from prereg.codec.canonical import dump_file, dumps
 from prereg.codec.convert import to_json
-from prereg.model.law import Crashed, RecordEntry
+from prereg.model.law import Crashed, Decoded, RecordEntry, Valued
 from prereg.model.record import Record
 from prereg.seal.packing import BadShard
 from prereg.seal.records import encode_shard, read_shard, record_line
@@ -26,11 +26,19 @@ ENTRIES = (
 
 
 def told() -> list[Record]:
-    """The records of the other tests, each with entries; the crash has none."""
+    """The records of the other tests, each with entries; the crash has none. A value becomes tokens."""
     return [
-        dataclasses.replace(r, record=() if isinstance(r.outcome, Crashed) else ENTRIES[: i % 4])
+        dataclasses.replace(
+            r,
+            outcome=Decoded(tokens=(i,), finish=FINISH) if isinstance(r.outcome, Valued) else r.outcome,
+            record=() if isinstance(r.outcome, Crashed) else ENTRIES[: i % 4],
+        )
         for i, r in enumerate(records())
     ]
+
+
+FINISH = ',"record":[] \\ "'
+"""A text that looks like what parts an outcome from its record."""
 
 
 def read(lines: bytes, *, beside: bool = True) -> list[Record]:
@@ -104,6 +112,18 @@ def test_a_crash_has_none() -> None:
         read(changed(lambda e: e.append({"tokens": [], "values": []}), draw=2))
     with pytest.raises(BadShard, match="draw 10: a crash has an entry"):
         record_line(dataclasses.replace(told()[2], record=ENTRIES[:1]))
+
+
+def test_a_value_has_none_beside_it() -> None:
+    value = b'"outcome":{"value":true},"record":[]'
+    with pytest.raises(BadShard, match=r":2#/record: a value has a record"):
+        read(TOLD.replace(b'"outcome":{"finish":null,"tokens":[]},"record":' + told_bytes(1), value, 1))
+    with pytest.raises(BadShard, match="draw 13: a value has a record"):
+        record_line(dataclasses.replace(records()[5], record=()))
+
+
+def told_bytes(draw: int) -> bytes:
+    return dumps(json.loads(TOLD.splitlines()[draw])["record"])
 
 
 def test_text_behind_a_record_is_refused() -> None:
