@@ -28,7 +28,7 @@ from prereg.collect.staging import Stage
 from prereg.collect.worker import SETUP_SECONDS
 from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
-from prereg.seal.finish import refuse_uncommitted_of_others
+from prereg.seal.finish import is_committed, refuse_uncommitted_of_others
 from prereg.seal.head import REMEDY, ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.signers import refuse_unsigned
@@ -36,10 +36,8 @@ from prereg.seal.stamped import refuse_owed
 from prereg.seal.trust import LEDGER, check_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
-from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter, parse_time, timestamp
-from prereg.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +72,12 @@ def state_of(paths: StudyPaths, ledger: LedgerWriter) -> str:
     """
     if ledger.state in ("sealed", "collecting"):
         return ledger.state
-    if ledger.state == "collected" and not _is_finished(paths, ledger):
+    if ledger.state == "collected" and not is_committed(paths):
         return "unfinished"
     raise WrongState(
         f"gate 2: the study is {ledger.state}: every sealed draw is there and nothing is left to collect",
         where=str(paths.root),
         next_step=f"{NEXT[ledger.state]} {paths.root}",
-    )
-
-
-def _is_finished(paths: StudyPaths, ledger: LedgerWriter) -> bool:
-    """Whether the ledger's last entry is signed and the whole ledger committed."""
-    repo = Repo.find(paths.root)
-    commit = repo.head()
-    if commit is None:
-        return False
-    return all(
-        file.exists() and repo.blob_at(commit, file) == read_once(file)
-        for file in (paths.ledger, paths.head, paths.head_signature)
     )
 
 

@@ -21,7 +21,6 @@ from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import read_ledger
 from prereg.store.repo import Repo
-from tests.unit.seal_kit import fails
 from tests.unit.second_study import edit, second, second_collected, second_collected_once, second_once
 from tests.unit.study_fixture import ENVIRONMENTS, SEALED_AT, fabricate_records, git, signing_key
 
@@ -245,52 +244,3 @@ def test_a_failure_that_is_no_kill_leaves_the_old_seal_at_once(
             amend(second)
     assert files(second.root) == before
     assert not take_back(second, Repo.find(second.root))
-
-
-# -- verification of a lineage -----------------------------------------------------------------------------
-
-
-def spoil(paths: StudyPaths, name: str, change: Callable[[bytes], bytes] | None) -> None:
-    (folder,) = paths.lineage.iterdir()
-    file = folder / name
-    if change is None:
-        file.unlink()
-    else:
-        file.write_bytes(change(file.read_bytes()) if file.exists() else change(b""))
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "step", "what"),
-    [
-        ("manifest.json", lambda d: d.replace(b"coin", b"toss"), 2, "SHA-256 is not the `amends`"),
-        ("manifest.json", None, 2, "the file is missing"),
-        ("SHA256SUMS", lambda d: d[1:], 2, "disagrees with"),
-        ("SHA256SUMS", None, 2, "the file is missing"),
-        ("manifest.json.sig", None, 4, "the file is missing"),
-        ("manifest.json.sig", lambda d: d.replace(b"A", b"B", 1), 4, "signature|key|SSHSIG|base64"),
-        ("notes.txt", lambda d: b"x", 1, "no known place"),
-    ],
-)
-def test_a_lineage_that_was_touched_is_refused(
-    second: StudyPaths, name: str, change: Any, step: int, what: str
-) -> None:
-    amended(second)
-    spoil(second, name, change)
-    fails(second, step, what)
-
-
-def test_a_seal_that_is_no_part_of_the_lineage_is_refused(second: StudyPaths) -> None:
-    amended(second)
-    (folder,) = second.lineage.iterdir()
-    folder.rename(second.lineage / ("0" * 64))
-    fails(second, 2, "missing")
-    (second.lineage / ("0" * 64)).rename(folder)
-    verify_study(second)
-    (second.lineage / ("1" * 64)).mkdir()
-    error = fails(second, 2, "belongs to no seal that this one amends")
-    assert "prereg amend" in (error.next_step or "")
-
-
-def test_a_lineage_beside_a_seal_that_amends_nothing_is_refused(sealed: StudyPaths) -> None:
-    sealed.lineage.mkdir()
-    fails(sealed, 2, "nothing was amended")
