@@ -119,6 +119,8 @@ def as_value(report: CheckReport) -> dict[str, Any]:
         "power": to_json(report.power),
         "reach": to_json(report.reach),
         "premise": to_json(report.premise),
+        "records": to_json(report.records),
+        "mechanisms": to_json(report.mechanisms),
         "cost": to_json(report.cost),
         "core_seconds": report.core_seconds,
     }
@@ -129,8 +131,11 @@ def show(report: CheckReport) -> None:
     if report.spent:
         table(
             "Alpha spent",
-            ("configuration", "bounds B", "level of each", "alpha"),
-            [(s.configuration, number(s.B), f"{s.level:.2e}", number(s.alpha)) for s in report.spent],
+            ("configuration", "bounds B", "of them records", "level of each", "alpha"),
+            [
+                (s.configuration, number(s.B), number(s.records), f"{s.level:.2e}", number(s.alpha))
+                for s in report.spent
+            ],
         )
         table(
             "What could be seen",
@@ -162,6 +167,7 @@ def show(report: CheckReport) -> None:
                 for row in report.premise
             ],
         )
+    show_beside(report)
     if report.cost:
         table(
             "Cost",
@@ -189,6 +195,36 @@ def show(report: CheckReport) -> None:
         say(f"About {_seconds(total)} s of one core in all.")
     if not report.ok:
         say("The study may not be sealed yet.")
+
+
+def show_beside(report: CheckReport) -> None:
+    """What stands beside the verdicts: records, and registered mechanisms."""
+    if report.records:
+        table(
+            "Records beside the tokens",
+            ("configuration", "kind", "reference", "record events", "smallest rate of mismatches"),
+            [
+                (row.configuration, row.kind, row.reference, number(row.events), number(row.detectable))
+                for row in report.records
+            ],
+        )
+    if report.mechanisms:
+        table(
+            "Registered mechanisms",
+            ("configuration", "hypothesis", "cause", "priority", "level of each", "from P", "seen by A_H"),
+            [
+                (
+                    row.configuration,
+                    row.hypothesis,
+                    row.cause,
+                    number(row.priority),
+                    "-" if row.level is None else f"{row.level:.2e}",
+                    number(row.distance),
+                    number(row.power),
+                )
+                for row in report.mechanisms
+            ],
+        )
 
 
 def _seconds(value: float | None) -> str:

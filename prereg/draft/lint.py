@@ -9,10 +9,12 @@ from pathlib import Path
 from prereg.codec.overlap import overlaps
 from prereg.codec.study_files import AUTHORED, BLANK, HYPOTHESES, parse_study
 from prereg.draft.findings import Finding
+from prereg.draft.lint_beside import beside_findings
 from prereg.draft.lint_exact import exact_findings
 from prereg.errors import PreregError
 from prereg.model.study import Channel, Configuration, Study
 from prereg.seal.own_files import own_file_problems, own_files
+from prereg.stats.beside import MechanismRow, RecordsRow, mechanism_table, records_table
 from prereg.stats.budget import budget_of
 from prereg.stats.power import PowerRow, Reach, power_table, reach_table
 from prereg.stats.premise import PremiseRow, premise_table
@@ -34,6 +36,8 @@ class Spent:
 
     configuration: str
     B: int
+    records: int
+    """Those of the bounds that are of record events."""
     level: float
     alpha: float
 
@@ -62,6 +66,8 @@ class CheckReport:
     power: tuple[PowerRow, ...] = ()
     reach: tuple[Reach, ...] = ()
     premise: tuple[PremiseRow, ...] = ()
+    records: tuple[RecordsRow, ...] = ()
+    mechanisms: tuple[MechanismRow, ...] = ()
     cost: tuple[CostRow, ...] = ()
 
     @property
@@ -108,6 +114,8 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     findings += _power_findings(study, power)
     cost, premise = tuple(_cost(study, rates)), tuple(premise_table(study))
     findings += exact_findings(study, premise)
+    records, mechanisms = tuple(records_table(study)), tuple(mechanism_table(study))
+    findings += beside_findings(study, records, mechanisms)
     findings += _size_findings(study, cost)
     return CheckReport(
         study=study,
@@ -116,6 +124,8 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
         power=power,
         reach=reach,
         premise=premise,
+        records=records,
+        mechanisms=mechanisms,
         cost=cost,
     )
 
@@ -269,7 +279,11 @@ def _spent(study: Study) -> Iterator[Spent]:
     for configuration in study.protocol.drawn():
         budget = budget_of(study, configuration.id)
         yield Spent(
-            configuration=configuration.id, B=budget.B, level=budget.level, alpha=budget.B * budget.level
+            configuration=configuration.id,
+            B=budget.B,
+            records=budget.records,
+            level=budget.level,
+            alpha=budget.B * budget.level,
         )
 
 
