@@ -6,13 +6,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-engines test-containers lint format clean
+.PHONY: help demo test faults fuzz test-engines test-containers lint format clean
 
 help:
 	@echo "make demo          a whole study on a real engine, from draft to audit"
 	@echo "make test          linters, types, import rules, and every test that needs no engine"
 	@echo "make test-engines  the tests on the real engines (builds them first)"
 	@echo "make test-containers  the tests in real containers (needs root, podman, runc and debootstrap)"
+	@echo "make faults        attacks on a study, and 200 kills of its collection, in a table (some 20 minutes)"
+	@echo "make fuzz          coverage-guided bytes to every parser, for a minute"
 	@echo "make lint          only the linters"
 	@echo "make format        format the code"
 	@echo "make clean         remove the environment and caches of this checkout"
@@ -51,6 +53,13 @@ test-engines: $(VENV)/.test
 
 test-containers: $(VENV)/.test
 	$(BIN)/python -m pytest -m containers tests/containers
+
+faults: $(VENV)/.test
+	KILL_POINTS=200 $(BIN)/python -m pytest -q tests/tamper tests/faults
+
+fuzz: $(VENV)/.test
+	$(PIP) install --editable '.[fuzz]'
+	$(BIN)/python tests/fuzz/fuzz.py -max_total_time=60
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
