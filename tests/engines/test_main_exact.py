@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import resource
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -19,42 +18,24 @@ from harness.session import Session
 from prereg.analyse.laws import law_of
 from prereg.analyse.run import analyse_study
 from prereg.audit.run import AuditRun, audit_study
-from prereg.codec.convert import read_authored, to_json
-from prereg.collect.environments import fingerprints
+from prereg.codec.convert import to_json
 from prereg.collect.executors.base import opening_of
-from prereg.collect.oracle import enumerate_references
 from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
-from prereg.collect.runtime import environment_of, interpreter, load_build
-from prereg.draft.family import build_events, events_json
-from prereg.draft.lint import check_study
-from prereg.draft.scaffold import Blanks, draft_study
+from prereg.collect.runtime import environment_of, interpreter
 from prereg.model.exact import ExactDecision
 from prereg.model.law import Decoded
 from prereg.model.study import Protocol
 from prereg.model.tree import UnitTree
 from prereg.model.verdict import Decisions
-from prereg.seal.build import seal_study
 from prereg.seal.evidence import exact_trees
-from prereg.seal.keys import generate_key
-from prereg.seal.trust import add_signer
 from prereg.seal.verify import verify_study
-from prereg.store.harness import harness_digest
+from tests.engines.main_study import AUTHOR, DEPART, REVIEWER, sealed
 
 pytestmark = pytest.mark.engines
 
-AUTHOR, REVIEWER = "ada@example.org", "rex@example.org"
 CORE_SECONDS = 1200
 """Ten minutes of two cores."""
-
-DEPART = {
-    "hf12-p2",
-    "hf17-p1",
-    "hf17-6",
-    "hf17-7",
-    "hfx-8",
-    *(f"lcp-{number}-{version}" for number in (1, 2, 3) for version in (19, 35)),
-}
 
 Law = dict[str, float]
 
@@ -82,32 +63,14 @@ class Study:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    folder = tmp_path_factory.mktemp("main")
-    repository = folder / "repository"
-    repository.mkdir()
-    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=repository, check=True)
-    key, reviewer = generate_key(folder / "keys" / "ada"), generate_key(folder / "keys" / "rex")
-    add_signer(repository, AUTHOR, key.public_line, ["author", "collector"])
-    add_signer(repository, REVIEWER, reviewer.public_line, ["reviewer"])
-    who = ["-c", "user.name=A", "-c", f"user.email={AUTHOR}"]
-    subprocess.run(["git", "add", "trust"], cwd=repository, check=True)
-    subprocess.run(["git", *who, "commit", "-q", "-m", "Trust"], cwd=repository, check=True)
-    blanks = Blanks(title="T", question="Q?", author="Ada", principal=AUTHOR)
-    paths = draft_study(repository / "studies" / "main", "main", blanks, [], exact=True)
-    protocol = read_authored(paths.protocol.read_bytes(), "protocol", Protocol, where="protocol.json")
-    laws = enumerate_references(protocol, Silent()).laws
-    paths.events.write_text(json.dumps(events_json(build_events(protocol, laws, harness_digest()))))
-    builds = sorted({c.build for c in protocol.configurations})
-    rates = {name: load_build(name).requests_per_second for name in builds}
-    report = check_study(paths, rates=rates, harness_sha256=harness_digest())
-    assert report.ok, report.findings
-    seal_study(paths, key=key, principal=AUTHOR, environments=fingerprints(builds))
+    made = sealed(tmp_path_factory.mktemp("main"), exact=True)
+    paths, key, protocol = made.paths, made.key, made.protocol
     before = core_seconds()
     result = collect_study(paths, key=key, principal=AUTHOR, progress=Silent(), workers=2)
     assert (result.complete, dict(result.invalid)) == (True, {})
     decisions = analyse_study(paths, key=key, principal=AUTHOR)
     spent = core_seconds() - before
-    audit = audit_study(paths, key=reviewer, principal=REVIEWER)
+    audit = audit_study(paths, key=made.reviewer, principal=REVIEWER)
     trees = exact_trees(verify_study(paths))
     return Study(protocol=protocol, decisions=decisions, trees=trees, audit=audit, core_seconds=spent)
 
@@ -173,6 +136,13 @@ def opened(protocol: Protocol, name: str) -> Iterator[Session]:
 
 def distance(a: Law, b: Law) -> float:
     return math.fsum(abs(a.get(key, 0.0) - b.get(key, 0.0)) for key in a.keys() | b.keys()) / 2
+
+
+def test_the_decisions_say_so_too(study: Study) -> None:
+    found = {c.id: study.decision(c.id).hypothesis for c in study.protocol.configurations}
+    assert {name: each.id for name, each in found.items() if each is not None} == dict(registered())
+    for each in found.values():
+        assert each is None or (each.status == "MATCHES" and each.null_tv_lower > 1e-3)
 
 
 @pytest.mark.parametrize(("name", "hypothesis"), registered())
