@@ -23,8 +23,11 @@ def audit(
 ) -> None:
     """Derive every decision again with the independent auditor, and sign its report."""
     from prereg.audit.run import PARTS, audit_study, disagreements
+    from prereg.cli.deviate import show_deviations
     from prereg.cli.signing import actor
+    from prereg.store.files import read_once
     from prereg.store.layout import study_paths
+    from prereg.store.ledger import read_ledger
 
     paths = study_paths(folder)
     who = actor(paths, key, principal)
@@ -48,6 +51,8 @@ def audit(
                 for c in value.get(part, [])
             ],
         )
+        if value["result"] != "FAILED":
+            show_deviations(read_ledger(read_once(paths.ledger)))
         say(f"{value['result']}: report {short(run.report_sha256)}, signed by {who.principal}.")
     complaints = disagreements(value)
     if value["result"] == "INCOMPLETE":

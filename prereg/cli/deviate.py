@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 from prereg.errors import UsageError
+
+if TYPE_CHECKING:
+    from prereg.model.seal import Entry
 
 
 @app.command(epilog='Example: prereg deviate studies/mine --about fair --text "Ran on another host." --key K')
@@ -41,6 +45,15 @@ def deviate(
         return
     say(f"Entered the deviation as entry {entry.seq} of {folder}/ledger.jsonl, signed by {who.principal}.")
     say("Status, report and decisions show it from now on.")
+
+
+def show_deviations(entries: Sequence[Entry]) -> None:
+    """Every departure from the protocol that was told, for people; it stands wherever decisions do."""
+    from prereg.model.places import deviations_of
+
+    for entry in deviations_of(entries):
+        about = f" ({', '.join(entry.body['about'])})" if entry.body["about"] else ""
+        say(f"  DEVIATION    {entry.time[:10]}, {entry.actor}{about}: {entry.body['text']}")
 
 
 def _text(text: str | None, file: Path | None) -> str:

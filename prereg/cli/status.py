@@ -18,6 +18,7 @@ CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
 @app.command(epilog="Example: prereg status studies/mine --json")
 def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
+    from prereg.cli.deviate import show_deviations
     from prereg.model.places import deviations_of, seals, state
     from prereg.seal.standing import standing
     from prereg.seal.verify import NEXT
@@ -78,9 +79,7 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
         say(f"  stored       {number(value['shards'])} shards, {number(value['draws'])} draws{leaves}")
     if sent := value["pushed"]:
         say(f"  pushed       {short(sent['commit'])} to {sent['ref']} of {sent['remote']}")
-    for told in value["deviations"]:
-        about = f" ({', '.join(told['about'])})" if told["about"] else ""
-        say(f"  DEVIATION    {told['time'][:10]}, {told['actor']}{about}: {told['text']}")
+    show_deviations(entries)
     if value["closed"]:
         say(f"  closed       {value['closed']}")
     for unit, reason in value["invalid"].items():

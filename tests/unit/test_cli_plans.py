@@ -14,6 +14,7 @@ import pytest
 
 from prereg.cli import ready
 from prereg.cli.amend import amend
+from prereg.cli.analyse import analyse
 from prereg.cli.close import close
 from prereg.cli.deviate import deviate
 from prereg.cli.push import push
@@ -160,3 +161,11 @@ def test_before_a_seal_it_is_known_that_nothing_could_be_pushed(tmp_path: Path) 
     with pytest.raises(UsageError, match="edition 1"):
         seal(paths.root, key=key(paths), push="origin", as_json=True)
     assert not paths.ledger.exists()
+
+
+def test_an_analysis_shows_deviations_beside_its_decisions(
+    second_collected: StudyPaths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deviate(second_collected.root, key=key(second_collected), text="Another host.")
+    analyse(second_collected.root, key=key(second_collected))
+    assert "ada@example.org: Another host." in capsys.readouterr().err.split("Verdicts")[-1]
