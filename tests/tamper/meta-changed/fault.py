@@ -9,4 +9,6 @@ NAMED = "00000.meta.json"
 
 def apply(study: Path, tools: ModuleType) -> None:
     p = tools.first_shard(study).with_name("00000.meta.json")
-    p.write_bytes(p.read_bytes().replace(b'"network":"not-cut"', b'"network":"cut"'))
+    data = p.read_bytes()
+    swapped = data.replace(b'"network":"cut"', b'"network":"not-cut"')
+    p.write_bytes(swapped if swapped != data else data.replace(b"not-cut", b"cut"))

@@ -1,0 +1,13 @@
+"""Who only collects decides nothing."""
+
+from pathlib import Path
+from types import ModuleType
+
+AT = "collected"
+KEY = "col"
+CAUGHT_BY = ("analyse",)
+NAMED = "author"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    pass

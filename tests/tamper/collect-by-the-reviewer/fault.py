@@ -1,0 +1,13 @@
+"""A reviewer collects nothing."""
+
+from pathlib import Path
+from types import ModuleType
+
+AT = "sealed"
+KEY = "rex"
+CAUGHT_BY = ("collect",)
+NAMED = "collector"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    pass

@@ -1,0 +1,19 @@
+"""A history that was cut off proves no order."""
+
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+AT = "draft"
+EXIT = {"seal": 4}
+CAUGHT_BY = ("seal",)
+NAMED = "shallow"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    repository = study.parent.parent
+    tools.git(study, "commit", "-q", "--allow-empty", "-m", "More")
+    shallow = repository.parent / "shallow"
+    tools.git(study, "clone", "-q", "--depth", "1", f"file://{repository}", str(shallow))
+    shutil.rmtree(repository / ".git")
+    shutil.move(shallow / ".git", repository / ".git")

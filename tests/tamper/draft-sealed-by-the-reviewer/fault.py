@@ -1,0 +1,14 @@
+"""Who reviews does not seal."""
+
+from pathlib import Path
+from types import ModuleType
+
+AT = "draft"
+EXIT = {"seal": 1}
+KEY = "rex"
+CAUGHT_BY = ("seal",)
+NAMED = "author"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    pass

@@ -1,0 +1,14 @@
+"""True is 1 in some languages and not in a seal."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = "seal/manifest.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.manifest_text(study, b'"rules":1', b'"rules":true')

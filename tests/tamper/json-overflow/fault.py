@@ -1,0 +1,14 @@
+"""A number that overflows to infinity is no number that was written."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = "seal/manifest.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.manifest_text(study, b'"rules":1', b'"rules":1e400')

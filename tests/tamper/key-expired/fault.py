@@ -1,0 +1,13 @@
+"""A key signs nothing after its last day."""
+
+from pathlib import Path
+from types import ModuleType
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = {"verify": "valid", "collect": "valid", "auditor": "not an allowed key"}
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    p = study.parent.parent / "trust/allowed_signers"
+    p.write_text(p.read_text().replace("ada@example.org ", 'ada@example.org valid-before="20200101",'))

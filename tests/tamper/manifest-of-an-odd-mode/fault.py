@@ -1,0 +1,14 @@
+"""Only plain files and programs are sealed: no link, no submodule."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = "seal/manifest.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.manifest(study, lambda value: value["files"][0].update(mode="120000"))

@@ -1,0 +1,20 @@
+"""Where letters have no case the second file overwrites the first."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import forge
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = "seal/manifest.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    def listed(value: dict[str, Any]) -> None:
+        value["files"].append(value["files"][0] | {"path": "COIN.py"})
+        value["files"].sort(key=lambda entry: str(entry["path"]))
+
+    forge.manifest(study, listed)
+    (study / "COIN.py").write_bytes((study / ".gitattributes").read_bytes())

@@ -1,0 +1,14 @@
+"""What was drawn again is not the sealed draw."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "collected"
+CAUGHT_BY = ("verify", "analyse", "auditor")
+NAMED = "main.fair.new/00000"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.record(study, b'"attempt":1', b'"attempt":2')

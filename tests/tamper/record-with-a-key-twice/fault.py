@@ -1,0 +1,14 @@
+"""Parsers differ on which of two equal keys counts."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "collected"
+CAUGHT_BY = ("verify", "analyse", "auditor")
+NAMED = "main.fair.new/00000"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.record(study, b'"row":0', b'"row":0,"row":0')

@@ -1,0 +1,15 @@
+"""A day that no calendar has dates nothing."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "collected"
+OPEN = {"verify": "only the pattern is looked at", "analyse": "the same"}
+CAUGHT_BY = ("verify", "analyse", "auditor")
+NAMED = "00000.meta.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.shard(study, meta=lambda value: value.update(started="2026-02-30T00:00:00.000000+00:00"))

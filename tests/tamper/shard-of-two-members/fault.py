@@ -1,0 +1,15 @@
+"""gzip reads members one after the other; some readers stop at the first."""
+
+import gzip
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "collected"
+CAUGHT_BY = ("verify", "analyse", "auditor")
+NAMED = "main.fair.new/00000"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.shard(study, packed=lambda text: gzip.compress(text, 6, mtime=0) + gzip.compress(b"x", 6, mtime=0))
