@@ -17,6 +17,7 @@ from typing import Any
 
 from prereg.errors import VerificationFailed, WrongState
 from prereg.store.git import Result, clean_environment, library, run
+from prereg.store.stale import remove_stale
 
 _ATTEMPTS = 20
 """Tries to get git's own index or reference lock before giving up."""
@@ -314,14 +315,24 @@ class Repo:
             raise WrongState(f"git {arguments[0]} failed: {raw.error.strip()}", where=str(self.top))
         return raw.text
 
+    def _remove_stale_locks(self) -> bool:
+        """Whether locks lay there that a killed git left; they are gone now."""
+        branch = run(self._git, ["symbolic-ref", "--quiet", "HEAD"]).text.strip()
+        locks = [self.git_folder / "index.lock", self.git_folder / "HEAD.lock"]
+        if branch:
+            locks.append(self.common_folder / f"{branch}.lock")
+        return bool(remove_stale(locks, (self.top, self.git_folder, self.common_folder)))
+
     def _retry(self, arguments: list[str], *, stdin: bytes | None = None) -> None:
         for attempt in range(_ATTEMPTS):
             raw = run(self._git, arguments, stdin=stdin)
             if raw.status == 0:
                 return
-            if "lock" not in raw.error.lower() or attempt == _ATTEMPTS - 1:
+            if "lock" not in raw.error.lower():
                 break
             time.sleep(0.1)
+            if attempt == _ATTEMPTS - 2 and not self._remove_stale_locks():
+                break
         raise WrongState(
             f"git {arguments[0]} failed: {raw.error.strip()}",
             where=str(self.top),

@@ -293,3 +293,12 @@ def test_a_line_that_is_torn(part: float, broken_off: Desk, tmp_path: Path, reco
     assert done.code == 0, done.said
     check(desk, record_property, "torn line of the ledger")
     shutil.rmtree(tmp_path / "home")
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "refs/heads/main.lock"])
+def test_a_lock_of_a_git_that_was_killed(lock: str, desk: Desk, record_property: Record) -> None:
+    """Nobody holds it, so that it stands in nobody's way."""
+    (desk.paths.repository / ".git" / lock).write_text("")
+    done = desk.collect()
+    assert done.code == 0, done.said
+    check(desk, record_property, "lock of a killed git")

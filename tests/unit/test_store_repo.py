@@ -283,12 +283,27 @@ def test_a_path_outside_is_refused(top: Path, tmp_path: Path) -> None:
 def test_a_held_index_is_waited_for_and_then_named(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prereg.store.repo._ATTEMPTS", 2)
     (top / "a").write_text("a")
-    (top / ".git" / "index.lock").write_text("")
-    with pytest.raises(WrongState, match=r"index\.lock"):
+    with (top / ".git" / "index.lock").open("w"), pytest.raises(WrongState, match=r"index\.lock"):
         commit(top, "a")
     assert Repo.find(top).head() is None
     (top / ".git" / "index.lock").unlink()
     commit(top, "a")
+
+
+@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
+def test_a_lock_that_a_killed_git_left_is_taken_away(
+    top: Path, lock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prereg.store.repo._ATTEMPTS", 2)
+    (top / "a").write_text("a")
+    (top / ".git" / lock).write_text("")
+    with subprocess.Popen(["git", "cat-file", "--batch"], cwd=top, stdin=subprocess.PIPE) as working:
+        with pytest.raises(WrongState, match=r"\.lock"):
+            commit(top, "a")
+        assert (top / ".git" / lock).exists()
+        working.kill()
+    commit(top, "a")
+    assert not (top / ".git" / lock).exists()
 
 
 @pytest.mark.parametrize("setting", ["extensions.partialClone=origin", "remote.origin.promisor=true"])
