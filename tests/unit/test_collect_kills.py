@@ -75,6 +75,20 @@ def test_every_draw_once_after_a_kill(desk: Desk, place: str, half: bool, nth: i
     assert types_of(paths).count("shard-stored") == SHARDS
 
 
+def test_every_draw_once_after_a_kill_where_a_build_groups_its_requests(desk: Desk) -> None:
+    grouped = {"builds": {"plain": {"rows": 3, "shard_requests": 1}}}
+    sampling = {
+        "a": {"draws": 6, "rows": 1, "shard_requests": 4, **grouped},
+        "b": {"draws": 6, "rows": 1, "shard_requests": 3},
+    }
+    paths = make_study(desk, edition=2, sampling=sampling)
+    assert killed(desk, "Path.replace", False, 5)
+    assert 0 < types_of(paths).count("shard-stored") < SHARDS
+    result = desk.collect()
+    assert (result.complete, types_of(paths).count("shard-stored")) == (True, SHARDS)
+    check_whole(paths)
+
+
 def test_every_draw_once_after_many_kills(desk: Desk) -> None:
     sampling = {arm: {"draws": 4, "rows": 1, "shard_requests": 2} for arm in "ab"}
     paths = make_study(desk, sampling=sampling)

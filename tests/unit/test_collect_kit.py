@@ -178,8 +178,7 @@ def make_study(
     for stage in plan["stages"]:
         for name in stage["configurations"]:
             for arm in plan["arms"]:
-                sampling = plan["sampling"][arm["id"]]
-                end = at + sampling["draws"] // sampling["rows"]
+                end = at + plan["sampling"][arm["id"]]["draws"] // rows_of(plan, arm["id"])
                 unit = f"{stage['id']}.{name}.{arm['id']}"
                 blocks.append(
                     {
@@ -216,6 +215,13 @@ def make_study(
     return paths
 
 
+def rows_of(plan: Mapping[str, Any], arm: str) -> int:
+    """Draws of one request of an arm, whose build is the only one."""
+    sampling = plan["sampling"][arm]
+    rows: int = sampling.get("builds", {}).get("plain", sampling)["rows"]
+    return rows
+
+
 def draws_of(paths: StudyPaths) -> dict[str, list[tuple[int, str, int]]]:
     """Draw, seed and row of every record that the ledger holds, by unit."""
     found: dict[str, list[tuple[int, str, int]]] = {}
@@ -235,7 +241,7 @@ def expected_draws(paths: StudyPaths) -> dict[str, list[tuple[int, str, int]]]:
     blocks = json.loads((paths.root / "seeds.json").read_text())["blocks"]
     out = {}
     for block in blocks:
-        rows = plan["sampling"][block["unit"].split(".")[2]]["rows"]
+        rows = rows_of(plan, block["unit"].split(".")[2])
         first, end = int(block["first"]), int(block["end"])
         out[block["unit"]] = [
             ((seed - first) * rows + row, str(seed), row) for seed in range(first, end) for row in range(rows)
