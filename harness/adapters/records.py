@@ -16,6 +16,9 @@ import numpy.typing as npt
 from harness.adapters.base import Entry
 from harness.wire import BAD_REQUEST, JobError
 
+LARGEST = 2.0**53
+"""Numbers from here on are told as infinity: the mask of some processors is the least float32."""
+
 MAX_ROWS = 10_000
 """Rows remembered: tiny models return the same ones over and over."""
 
@@ -40,7 +43,8 @@ def number(value: np.float32) -> float | str:
     """The shortest decimal that is this float32, as a float64; what is no number as its name."""
     if math.isnan(value):
         return "nan"
-    if math.isinf(value):
+    if math.isinf(value) or abs(value) >= LARGEST:
+        # JSON as the study writes it has no form for a whole number that large; processors use such as masks.
         return "inf" if value > 0 else "-inf"
     return float(str(value)) + 0.0  # no negative zero
 
