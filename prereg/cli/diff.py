@@ -18,9 +18,12 @@ def diff(folder: StudyDir, as_json: AsJson = False) -> None:
     """
     from prereg.codec.convert import to_json
     from prereg.seal.compare import diff_study
+    from prereg.seal.trailers import seal_tag
     from prereg.store.layout import study_paths
 
-    found = diff_study(study_paths(folder))
+    paths = study_paths(folder)
+    found = diff_study(paths)
+    amendments = len(list(paths.lineage.iterdir())) if paths.lineage.is_dir() else 0
     if as_json:
         emit(to_json(found))
     else:
@@ -53,7 +56,7 @@ def diff(folder: StudyDir, as_json: AsJson = False) -> None:
         raise VerificationFailed(
             f"{len(found.files)} sealed file{'s' * (len(found.files) > 1)} changed",
             where=changed,
-            next_step=f"git checkout prereg/{folder.absolute().name}/sealed -- {changed}",
+            next_step=f"git checkout {seal_tag(paths.name, amendments)} -- {changed}",
         )
     if found.decisions:
         changed = f"{folder}/analysis/decisions.json"

@@ -17,6 +17,7 @@ from prereg.cli.amend import amend
 from prereg.cli.analyse import analyse
 from prereg.cli.close import close
 from prereg.cli.deviate import deviate
+from prereg.cli.diff import diff
 from prereg.cli.push import push
 from prereg.cli.relocate import relocate
 from prereg.cli.seal import seal
@@ -90,6 +91,19 @@ def test_a_plan_is_amended_told_of_pushed_and_closed(
     (deviation,) = told["deviations"]
     assert (deviation["entry"], deviation["actor"], deviation["text"]) == (3, "col@example.org", "Said.")
     assert (told["pushed"]["remote"], told["closed"]) == (str(place), "Enough.")
+
+
+def test_what_changed_since_an_amendment_is_taken_back_from_its_tag(second: StudyPaths) -> None:
+    notes = second.root / "NOTES.md"
+    notes.write_text("Amended.")
+    with pytest.raises(VerificationFailed) as caught:
+        diff(second.root, as_json=True)
+    assert "prereg/coin/sealed --" in (caught.value.next_step or "")
+    amend(second.root, reason="Better.", key=key(second), as_json=True)
+    notes.write_text("x")
+    with pytest.raises(VerificationFailed) as caught:
+        diff(second.root, as_json=True)
+    assert caught.value.next_step == f"git checkout prereg/coin/amended-1 -- {notes}"
 
 
 def test_status_tells_people_of_a_deviation(second: StudyPaths, capsys: pytest.CaptureFixture[str]) -> None:
