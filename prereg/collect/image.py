@@ -128,7 +128,7 @@ def fingerprint_in(containers: Containers, name: str) -> Fingerprint:
 
 def fingerprint_of(engine: Engine, name: str, image: Image) -> Fingerprint:
     """The fingerprint of an image's environment, taken by this installation's harness."""
-    with staged({f"code/{path}": data for path, data in sealed_code([name]).items()}) as stage:
+    with staged({f"code/{path}": data for path, data in sealed_code(()).items()}) as stage:
         containers = Containers(
             engine=engine,
             images={name: image},
