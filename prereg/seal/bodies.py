@@ -90,7 +90,9 @@ def check_bodies(
                 assert_never(never)
     if seal != len(lineage) - 1:
         raise VerificationFailed(
-            f"ends with {seal} amendments; {WHERE} is the seal after {len(lineage) - 1}", where="ledger.jsonl"
+            f"ends with {seal} amendments; {WHERE} is the seal after {len(lineage) - 1}",
+            where="ledger.jsonl",
+            next_step="prereg amend DIR, if an amendment was interrupted",
         )
 
 

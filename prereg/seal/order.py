@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from prereg.codec.canonical import digest, loads
 from prereg.errors import PreregError, VerificationFailed
 from prereg.model.seal import Entry
 from prereg.seal.head import check_head
@@ -67,7 +68,24 @@ def _seal_commits(repo: Repo, paths: StudyPaths, lineage: Sequence[Sealed]) -> t
                 where=one.where,
             )
         found.append(commit)
+    if len(lineage) > 1:
+        editions = [
+            _edition(repo.blob_at(commit, paths.protocol), one)
+            for one, commit in zip(lineage, found, strict=True)
+        ]
+        for one, edition in zip(lineage, editions, strict=True):
+            if edition != editions[-1]:
+                raise VerificationFailed("is of another edition than the present seal", where=one.where)
     return tuple(found)
+
+
+def _edition(data: bytes | None, one: Sealed) -> object:
+    """The edition of the protocol that a seal of the lineage bound, by the commit that holds both."""
+    sealed = {file.path: file.sha256 for file in one.manifest.files}
+    if data is None or digest(data) != sealed.get("protocol.json"):
+        raise VerificationFailed("its commit does not hold its protocol.json as sealed", where=one.where)
+    value = loads(data, where=f"protocol.json of {one.where}")
+    return value.get("edition") if isinstance(value, dict) else None
 
 
 def check_handovers(

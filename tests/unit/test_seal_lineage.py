@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prereg.codec.canonical import digest, dump_file, value_digest
+from prereg.seal import amend as amending
 from prereg.seal.tell import deviate_study
+from prereg.seal.verified import Run
 from prereg.seal.verify import verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import append, read_ledger
@@ -139,6 +142,24 @@ def test_a_seal_of_the_lineage_that_was_never_committed_is_refused(twice: StudyP
     made = git(twice.repository, "commit-tree", tree, "-p", "HEAD~2", "-m", "Squashed").strip()
     git(twice.repository, "reset", "-q", "--soft", made)
     fails(twice, 9, "no commit in the history of HEAD holds this manifest")
+
+
+def test_an_amendment_of_another_edition_is_refused(
+    sealed: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seal of edition 1 that was amended by a program that does not ask."""
+    real = amending.step_5_study_files
+
+    def lies(run: Run) -> tuple[int, str]:
+        told = real(run)
+        run.found["study"] = replace(run.study, protocol=replace(run.study.protocol, edition=2))
+        return told
+
+    with monkeypatch.context() as patch:
+        patch.setattr(amending, "step_5_study_files", lies)
+        amended(sealed, lambda protocol: protocol.update(edition=2))
+    error = fails(sealed, 9, "is of another edition than the present seal")
+    assert (error.where or "").startswith("seal/lineage/")
 
 
 def test_records_before_the_last_seal_are_refused(second: StudyPaths) -> None:
