@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from prereg.model.seal import Entry
     from prereg.store.layout import StudyPaths
 
-CHANNELS = {"draws": "by draws", "exact": "exactly", "premise": "premise"}
+CHANNELS = {
+    "draws": "by draws",
+    "exact": "exactly",
+    "premise": "premise",
+    "records": "records",
+    "hypothesis": "mechanism by draws",
+    "exact-hypothesis": "mechanism exactly",
+}
 
 
 @app.command(epilog="Example: prereg status studies/mine --json")

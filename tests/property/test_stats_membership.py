@@ -45,6 +45,8 @@ RULES = st.one_of(
     st.builds(law.NoEarlyEnd, n=st.integers(0, 5), end=TOKENS),
     st.builds(law.NothingAfter, pattern=TOKENS.filter(bool), context=TOKENS),
     st.builds(law.AllowedTokens, tokens=TOKENS),
+    st.builds(law.AllowedByPosition, positions=st.lists(TOKENS, min_size=1, max_size=3).map(tuple)),
+    st.builds(law.MinTokens, n=st.integers(0, 5)),
 )
 PREDICATES = st.lists(
     st.builds(Predicate, id=st.sampled_from("pq"), statement=st.just("s"), source=st.just("-"), rule=RULES),
@@ -97,6 +99,14 @@ def test_keys_are_equal_exactly_where_canonical_json_is() -> None:
         (law.AllowedTokens(tokens=(1, 2)), (2, 1, 1), False),
         (law.AllowedTokens(tokens=(1, 2)), (2, 3), True),
         (law.AllowedTokens(tokens=(1, 2)), (), False),
+        (law.AllowedByPosition(positions=((1,), (2, 3))), (1, 3, 1, 2), False),
+        (law.AllowedByPosition(positions=((1,), (2, 3))), (1, 3, 2), True),
+        (law.AllowedByPosition(positions=((1,), (2, 3))), (2,), True),
+        (law.AllowedByPosition(positions=((),)), (), False),
+        (law.MinTokens(n=2), (1, 1), False),
+        (law.MinTokens(n=2), (1,), True),
+        (law.MinTokens(n=1), (), True),
+        (law.MinTokens(n=0), (), False),
         (law.NothingAfter(pattern=(1, 2), context=()), (1, 2), False),
         (law.NothingAfter(pattern=(1, 2), context=()), (1, 2, 3), True),
         (law.NothingAfter(pattern=(1, 2), context=(1,)), (2, 3), True),
@@ -114,6 +124,15 @@ def test_probabilities_are_correctly_rounded() -> None:
     everything = Membership([law.PrefixEvent(id="e", tokens=())])
     assert everything.probabilities(reference) == [1.0]
     assert sum(m.p for m in reference) != 1.0
+
+
+@given(TOKENS, st.lists(TOKENS, min_size=1, max_size=3))
+def test_allowed_by_position_by_its_words(tokens: tuple[int, ...], lists: list[tuple[int, ...]]) -> None:
+    """Token number i is not in list number i mod k; the lists written out as often as it takes."""
+    written = lists * (len(tokens) + 1)
+    expected = any(token not in allowed for token, allowed in zip(tokens, written, strict=False))
+    rule = law.AllowedByPosition(positions=tuple(lists))
+    assert breaks(Decoded(tokens=tokens, finish=None), rule) == expected
 
 
 @given(TOKENS, TOKENS.filter(bool), TOKENS)
