@@ -68,14 +68,14 @@ def check_cosigners(
     *,
     lenient: bool,
 ) -> Signatures | None:
-    """Check every file of seal/cosign/ and what the ledger says of them (step 4).
+    """Check every signature of seal/cosign/, and that no collection went before enough of them (step 4).
 
     Without `entries`, because the ledger is no chain (step 6), the signatures alone are checked. `lenient`
     lets through what a killed `prereg cosign` leaves. Raises VerificationFailed or Untrusted.
     """
     said = spans(entries or ())
-    for one, span in zip(lineage[:-1], said, strict=False):
-        _check_earlier(paths, tree, one, span, trust)
+    for i, one in enumerate(lineage[:-1]):
+        _check_earlier(paths, tree, one, said[i] if i < len(said) else (), trust)
     present = lineage[-1]
     span = said[-1] if said and len(said) == len(lineage) else ()
     told = {e.actor: e for e in span if e.type == "cosigned"}
@@ -98,10 +98,7 @@ def check_cosigners(
                 "has no ledger entry", where=name, next_step=f"prereg cosign {paths.root}, as {principal}"
             )
         at = entry.time if entry is not None else present.manifest.created
-        keys[principal] = _check(paths, name, present, entry, principal, trust, at)
-    for principal in told:
-        if principal not in files and not lenient:
-            raise VerificationFailed("its signature is missing", where=f"seal/cosign/{principal}.sig")
+        keys[principal] = _check(paths, name, present, principal, trust, at)
     signed = signatures_of(plan, present.manifest, {p: k for p, k in keys.items() if p in told})
     assert signed is not None
     started = next((e for e in span if e.type == "collection-started"), None)
@@ -122,31 +119,45 @@ def refuse_unsigned(signatures: Signatures | None, where: str) -> None:
 
 
 def _check_earlier(paths: StudyPaths, tree: Tree, one: Sealed, span: Iterable[Entry], trust: Trust) -> None:
-    """What an amended seal had of other signatures: those of the ledger, good, and no others."""
-    files = _cosignatures(tree, one)
+    """What an amended seal had of other signatures is good, and in the ledger."""
     told = {e.actor: e for e in span if e.type == "cosigned"}
-    if files.keys() != told.keys():
-        odd = sorted(files.keys() ^ told.keys())[0]
-        raise VerificationFailed(
-            f"the ledger and the folder disagree on the signature of {odd}", where=f"{one.folder}/cosign"
-        )
-    for principal, name in files.items():
-        _check(paths, name, one, told[principal], principal, trust, told[principal].time)
+    for principal, name in _cosignatures(tree, one).items():
+        if principal not in told:
+            raise VerificationFailed("has no ledger entry", where=name)
+        _check(paths, name, one, principal, trust, told[principal].time)
+
+
+def check_cosigned_entries(
+    paths: StudyPaths, tree: Tree, lineage: Sequence[Sealed], entries: Sequence[Entry]
+) -> None:
+    """Hold each `cosigned` entry against its signature's file (step 6). Raises VerificationFailed."""
+    for one, span in zip(lineage, spans(entries), strict=False):
+        files = _cosignatures(tree, one)
+        for entry in span:
+            if entry.type != "cosigned":
+                continue
+            name = files.get(entry.actor)
+            if name is None:
+                raise VerificationFailed(
+                    f"its signature is missing; {_line(entry)} has it",
+                    where=f"{one.folder}/cosign/{entry.actor}.sig",
+                )
+            if digest(read_in(paths.root, name)[0]) != entry.body["signature_sha256"]:
+                raise VerificationFailed(
+                    f"is not the digest of {name}", where=f"{_line(entry)}#/body/signature_sha256"
+                )
 
 
 def _check(
     paths: StudyPaths,
     name: str,
     one: Sealed,
-    entry: Entry | None,
     principal: str,
     trust: Trust,
     at: str,
 ) -> str:
     """Check one signature; returns the fingerprint of its key."""
     armored = read_in(paths.root, name)[0]
-    if entry is not None and digest(armored) != entry.body["signature_sha256"]:
-        raise VerificationFailed(f"its SHA-256 is not that of ledger entry {entry.seq}", where=name)
     found = sshsig.verify(armored, one.data, namespace=SEAL, where=name)
     check_signer(
         trust,

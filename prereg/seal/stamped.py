@@ -47,15 +47,13 @@ def check_stamp(
     files: Mapping[str, bytes],
     signature: bytes,
 ) -> Stamp:
-    """Check the two files of the present seal and what the ledger says of them (step 4).
+    """Check the two files of the present seal, and that no collection went before them (step 4).
 
     `files` are the sealed files, the roots among them; `signature` the bytes of seal/manifest.json.sig.
     Without `entries`, because the ledger is no chain (step 6), the files alone are checked. Raises
     VerificationFailed.
     """
     said = spans(entries or ())
-    for one, span in zip(lineage[:-1], said, strict=False):
-        _check_earlier(paths, tree, one, span)
     span = said[-1] if said and len(said) == len(lineage) else ()
     there = [name for name in (REQUEST, RESPONSE) if name in tree.files]
     entry = next((e for e in span if e.type == "timestamped"), None)
@@ -65,8 +63,6 @@ def check_stamp(
         if entry is not None:
             raise VerificationFailed("the protocol asks for no time stamp", where=_line(entry))
         return Stamp(state="none")
-    if not there and entry is not None:
-        raise VerificationFailed(f"is missing; {_line(entry)} has it", where=REQUEST)
     started = next((e for e in span if e.type == "collection-started"), None)
     if started is not None and (entry is None or entry.seq > started.seq):
         raise VerificationFailed(
@@ -81,12 +77,6 @@ def check_stamp(
             f"there is no sealed file {plan.roots!r}", where="protocol.json#/timestamp/roots"
         )
     time = verify_timestamp(request, response, signature=signature, roots=roots)
-    if entry is not None:
-        _check_entry(entry, request, response)
-        if parse_time(entry.body["time"]) != time:
-            raise VerificationFailed(
-                f"is not the time of the stamp, {time.isoformat()}", where=f"{_line(entry)}#/body/time"
-            )
     return Stamp(state="verified", time=time, entered=entry is not None)
 
 
@@ -103,23 +93,60 @@ def refuse_owed(stamp: Stamp, where: str) -> None:
     )
 
 
-def _check_earlier(paths: StudyPaths, tree: Tree, one: Sealed, span: Sequence[Entry]) -> None:
-    """What an amended seal had of a stamp is what the ledger says; the roots that it named may be gone."""
-    names = [f"{one.folder}/{name.removeprefix('seal/')}" for name in (REQUEST, RESPONSE)]
-    entry = next((e for e in span if e.type == "timestamped"), None)
-    there = [name for name in names if name in tree.files]
-    if entry is None:
-        if there:
-            raise VerificationFailed("the ledger has no time stamp of this seal", where=there[0])
-        return
-    request, response = (read_in(paths.root, name)[0] for name in names)
-    _check_entry(entry, request, response)
+def earlier_stamps(
+    paths: StudyPaths,
+    tree: Tree,
+    lineage: Sequence[Sealed],
+    plan: TimestampPlan | None,
+    *,
+    files: Mapping[str, bytes],
+) -> dict[str, datetime]:
+    """The verified times of the seals that were amended, by seal digest (step 4).
+
+    A stamp can be judged where the roots of then are still the sealed ones: the same path, the same bytes.
+    Raises BadTimestamp for one that is judged and not verified.
+    """
+    found: dict[str, datetime] = {}
+    roots = None if plan is None else files.get(plan.roots)
+    for one in lineage[:-1]:
+        names = _names(one)
+        if roots is None or plan is None or names[1] not in tree.files:
+            continue
+        if any(f.path == plan.roots and f.sha256 == digest(roots) for f in one.manifest.files):
+            request, response, signature = (
+                read_in(paths.root, name)[0] for name in (*names, f"{one.where}.sig")
+            )
+            found[one.seal] = verify_timestamp(request, response, signature=signature, roots=roots)
+    return found
 
 
-def _check_entry(entry: Entry, request: bytes, response: bytes) -> None:
-    for key, data, name in (("request_sha256", request, REQUEST), ("token_sha256", response, RESPONSE)):
-        if digest(data) != entry.body[key]:
-            raise VerificationFailed(f"is not the digest of {name}", where=f"{_line(entry)}#/body/{key}")
+def check_stamp_entries(
+    paths: StudyPaths, tree: Tree, lineage: Sequence[Sealed], entries: Sequence[Entry], stamp: Stamp
+) -> None:
+    """Hold each `timestamped` entry against the files of its seal (step 6). Raises VerificationFailed."""
+    for one, span in zip(lineage, spans(entries), strict=False):
+        names = _names(one)
+        entry = next((e for e in span if e.type == "timestamped"), None)
+        if entry is None:
+            if one is not lineage[-1] and names[1] in tree.files:
+                raise VerificationFailed("the ledger has no time stamp of this seal", where=names[1])
+            continue
+        for key, name in zip(("request_sha256", "token_sha256"), names, strict=True):
+            if name not in tree.files:
+                raise VerificationFailed(f"is missing; {_line(entry)} has it", where=name)
+            if digest(read_in(paths.root, name)[0]) != entry.body[key]:
+                raise VerificationFailed(f"is not the digest of {name}", where=f"{_line(entry)}#/body/{key}")
+        time = stamp.time if one is lineage[-1] else None
+        if time is not None and parse_time(entry.body["time"]) != time:
+            raise VerificationFailed(
+                f"is not the time of the stamp, {time.isoformat()}", where=f"{_line(entry)}#/body/time"
+            )
+
+
+def _names(one: Sealed) -> tuple[str, str]:
+    """Where request and response of a seal lie."""
+    request, response = (f"{one.folder}/{name.removeprefix('seal/')}" for name in (REQUEST, RESPONSE))
+    return request, response
 
 
 def _line(entry: Entry) -> str:

@@ -123,6 +123,10 @@ class Run:
         """The bytes of every seal's signature, by seal digest."""
         return self._get("signatures", dict, 4)
 
+    @property
+    def stamp(self) -> Stamp:
+        return self._get("stamp", Stamp, 4)
+
     def ledger_file(self) -> bytes:
         """The bytes of ledger.jsonl, read once for steps 4 and 6. Raises VerificationFailed."""
         if "ledger_file" not in self.found:
@@ -165,7 +169,7 @@ class Run:
             signed=self._get("signed", int, 6),
             files=self.files,
             signatures=cast("Signatures | None", self.found.get("cosigned")),
-            stamp=self._get("stamp", Stamp, 4),
+            stamp=self.stamp,
         )
 
     def _get(self, name: str, kind: type[T], step: int) -> T:

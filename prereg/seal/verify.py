@@ -30,8 +30,8 @@ from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
-from prereg.seal.signers import check_cosigners
-from prereg.seal.stamped import Stamp, check_stamp
+from prereg.seal.signers import check_cosigned_entries, check_cosigners
+from prereg.seal.stamped import Stamp, check_stamp, check_stamp_entries, earlier_stamps
 from prereg.seal.trailers import check_tags, check_trailers
 from prereg.seal.trust import load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
@@ -187,18 +187,19 @@ def step_4_signature(run: Run) -> tuple[int, str]:
     where = f"{WHERE}.sig"
     armored = _read(run, where)
     run.found["trust"] = load_trust(run.paths)
-    stamp, signed = Stamp(state="none"), None
+    stamp, signed, stamped = Stamp(state="none"), None, {}
     asked = _asked(run)
     if asked is not None:
         # What a protocol asks for is known once step 3 has found its bytes to be the sealed ones.
         entries = _entries_or_none(run)
         common = (run.paths, run.tree, run.lineage)
+        stamped = earlier_stamps(*common, asked.timestamp, files=run.files)
         stamp = check_stamp(*common, asked.timestamp, entries, files=run.files, signature=armored)
     check_seal_signature(run.lineage[-1], armored, run.trust, stamped=stamp.time)
     if asked is not None:
         signed = check_cosigners(*common, asked.signers, entries, run.trust, lenient=run.lenient)
     run.found |= {"stamp": stamp, "cosigned": signed}
-    earlier = check_earlier_signatures(run.paths, run.lineage, run.trust)
+    earlier = check_earlier_signatures(run.paths, run.lineage, run.trust, stamped)
     run.found["signatures"] = {**earlier, run.seal: armored}
     author = run.manifest.author
     detail = f"{author.principal} {author.key}"
@@ -242,6 +243,9 @@ def step_6_ledger(run: Run) -> tuple[int, str]:
         planned=run.planned(),
         trust=run.trust,
     )
+    seals = (run.paths, run.tree, run.lineage, entries)
+    check_cosigned_entries(*seals)
+    check_stamp_entries(*seals, run.stamp)
     return len(entries), f"{len(entries)} entries, {state(entries)}"
 
 

@@ -103,7 +103,7 @@ def test_every_import_is_a_declared_dependency() -> None:
     """What the tests' environment happens to hold must not hide a missing dependency."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[<>=\[ ]", d)[0].lower() for d in project["dependencies"]}
-    names = {"git": "gitpython"}
+    names = {"git": "gitpython", "rfc3161_client": "rfc3161-client"}
     allowed = set(sys.stdlib_module_names) | {"prereg"}
     for path in (ROOT / "prereg").rglob("*.py"):
         if "templates" in path.parts:

@@ -13,8 +13,9 @@ from prereg.codec.canonical import digest
 from prereg.collect.gates import verify as gate_3
 from prereg.errors import UsageError, VerificationFailed, WrongState
 from prereg.seal import cosign as cosign_verb
+from prereg.seal.keys import load_key
 from prereg.seal.standing import standing
-from prereg.seal.trust import Untrusted
+from prereg.seal.trust import Untrusted, add_signer
 from prereg.seal.verify import verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import append
@@ -22,6 +23,7 @@ from tests.unit.seal_kit import fails, finish, resign_head
 from tests.unit.signing_fixture import asked_study, cosign
 from tests.unit.study_fixture import copy_repository, fabricate_records, git, seal, signing_key
 from tests.unit.test_cli import prereg
+from tests.unit.test_seal_keys import make_key
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +144,6 @@ def test_an_author_who_seals_outside_the_list_does_not_count(tmp_path: Path) -> 
 
 
 def test_one_key_counts_once(tmp_path: Path) -> None:
-    from prereg.seal.trust import add_signer
-
     paths = asked_study(tmp_path, signers=(3, "ada", "bob", "cyd"))
     add_signer(paths.repository, "cyd@example.org", signing_key(paths, "bob").public_line, ["author"])
     git(paths.repository, "commit", "-q", "-am", "One key for two")
@@ -171,12 +171,19 @@ def test_a_protocol_that_cannot_be_met_is_refused(
 class TestTampering:
     def test_a_signature_that_is_gone(self, whole: StudyPaths) -> None:
         shutil.rmtree(whole.cosign)
-        fails(whole, 4, "its signature is missing")
+        fails(whole, 6, "its signature is missing")
 
     def test_a_signature_of_other_bytes(self, whole: StudyPaths) -> None:
         file = whole.cosignature("bob@example.org")
         file.write_bytes(signing_key(whole, "bob").sign(b"other", namespace="prereg-seal"))
-        fails(whole, 4, "its SHA-256 is not that of ledger entry 2")
+        fails(whole, 4, "does not match the signed bytes")
+
+    def test_another_good_signature(self, whole: StudyPaths) -> None:
+        key = load_key(make_key(whole.repository.parent / "key", "ecdsa 256"))
+        add_signer(whole.repository, "bob@example.org", key.public_line, ["author"])
+        armored = key.sign(whole.manifest.read_bytes(), namespace="prereg-seal")
+        whole.cosignature("bob@example.org").write_bytes(armored)
+        fails(whole, 6, r"is not the digest of seal/cosign/bob@example\.org\.sig")
 
     def test_a_signature_without_an_entry(self, whole: StudyPaths) -> None:
         whole.cosignature("cyd@example.org").write_bytes(

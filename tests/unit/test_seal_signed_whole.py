@@ -117,22 +117,32 @@ def test_an_amendment_is_signed_and_stamped_anew(amended: StudyPaths, url: str) 
     ]
 
 
-def test_what_an_amended_seal_had_is_held_against_the_ledger(amended: StudyPaths, tmp_path: Path) -> None:
+def test_what_an_amended_seal_had_is_held_against_the_ledger(
+    amended: StudyPaths, authority: Authority
+) -> None:
     kept = amended.lineage / str(verify_study(amended).manifest.amends)
+    cosignature = kept / "cosign" / f"{BOB}.sig"
+    armored = cosignature.read_bytes()
+    (kept / "timestamp.tsr").write_bytes(authority.token((kept / "timestamp.tsq").read_bytes()))
+    fails(amended, 6, "is not the digest of seal/lineage/.*/timestamp.tsr")
     (kept / "timestamp.tsr").write_bytes(b"x")
-    fails(amended, 4, "is not the digest of seal/timestamp.tsr")
+    fails(amended, 4, "is no time stamp")
     (kept / "timestamp.tsr").unlink()
-    fails(amended, 4, "missing")
+    fails(amended, 6, "is missing; ledger.jsonl:3 has it")
     git(amended.repository, "checkout", "-q", "--", "studies")
-    armored = (kept / "cosign" / f"{BOB}.sig").read_bytes()
-    (kept / "cosign" / f"{BOB}.sig").write_bytes(
-        signing_key(amended, "bob").sign(b"other", namespace="prereg-seal")
-    )
-    fails(amended, 4, "its SHA-256 is not that of ledger entry 2")
-    (kept / "cosign" / f"{BOB}.sig").unlink()
-    fails(amended, 4, f"disagree on the signature of {BOB}")
-    (kept / "cosign" / "cyd@example.org.sig").write_bytes(armored)
-    fails(amended, 4, f"disagree on the signature of {BOB}")
+    cosignature.write_bytes(signing_key(amended, "bob").sign(b"other", namespace="prereg-seal"))
+    fails(amended, 4, "does not match the signed bytes")
+    cosignature.unlink()
+    fails(amended, 6, "its signature is missing; ledger.jsonl:2 has it")
+    cosignature.with_name("cyd@example.org.sig").write_bytes(armored)
+    fails(amended, 4, "has no ledger entry")
+
+
+def test_the_stamp_of_an_amended_seal_says_when_it_was_signed(amended: StudyPaths) -> None:
+    """Step 4 takes the word of a stamp whose roots are sealed still; the heads have no such word."""
+    revoke_key(amended.repository, signing_key(amended, "ada").fingerprint, "compromised", "n")
+    fault = fails(amended, 4, "no verified timestamp says")
+    assert fault.where == "seal/manifest.json.sig"
 
 
 class TestSealWithATimestamp:

@@ -171,13 +171,13 @@ class TestTampering:
         stamped.timestamp_request.unlink()
         fails(stamped, 4, "missing")
         stamped.timestamp_response.unlink()
-        fails(stamped, 4, "is missing; ledger.jsonl:2 has it")
+        fails(stamped, 6, "is missing; ledger.jsonl:2 has it")
 
     def test_another_good_stamp(self, stamped: StudyPaths, authority: Authority) -> None:
         request = new_request(stamped.manifest_signature.read_bytes())
         stamped.timestamp_request.write_bytes(request)
         stamped.timestamp_response.write_bytes(authority.token(request))
-        fails(stamped, 4, "is not the digest of seal/timestamp.tsq")
+        fails(stamped, 6, "is not the digest of seal/timestamp.tsq")
 
     def test_a_stamp_of_other_bytes(self, owed: StudyPaths, authority: Authority) -> None:
         request = new_request(b"other bytes")
@@ -198,7 +198,7 @@ class TestTampering:
         body |= {"token_sha256": digest(response), "time": "2020-01-01T00:00:00+00:00"}
         append(owed, "timestamped", body, "ada@example.org")
         finish(owed, "ada", owed.seal)
-        fails(owed, 4, "is not the time of the stamp")
+        fails(owed, 6, "is not the time of the stamp")
 
     def test_a_collection_without_it(self, owed: StudyPaths) -> None:
         body = {"seal": verify_study(owed).seal, "attempt": 1, "environments": ENVIRONMENTS, "workers": 1}
