@@ -18,8 +18,8 @@ def edition_problems(study: Study) -> Iterator[UsageError]:
     found += [f"{f}/configurations/{i}/records" for i, c in enumerate(p.configurations) if c.records]
     if p.hypotheses is not None:
         found.append(f"{f}/hypotheses")
-    if study.hypotheses is not None:
-        found.append("hypotheses.json")
+    if p.runtime == "container":
+        found.append(f"{f}/runtime")
     for name, family in study.events.configurations.items():
         for member in ("hypothesis", "records"):
             if getattr(family, member) is not None:

@@ -38,8 +38,9 @@ def parse_study(files: Mapping[str, bytes]) -> Study:
     for name in AUTHORED:
         if name not in files:
             raise UsageError("the file is missing", where=name, next_step=_REMEDY.get(name))
+    protocol = read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json")
     study = Study(
-        protocol=read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json"),
+        protocol=protocol,
         seeds=read_authored(files["seeds.json"], "seeds", Seeds, where="seeds.json"),
         events=read_authored(files["events.json"], "events", Events, where="events.json"),
         predicates=read_authored(files["predicates.json"], "predicates", Predicates, where="predicates.json"),
@@ -47,7 +48,7 @@ def parse_study(files: Mapping[str, bytes]) -> Study:
             files["predictions.json"], "predictions", Predictions, where="predictions.json"
         ),
         hypotheses=None
-        if HYPOTHESES not in files
+        if HYPOTHESES not in files or protocol.edition != 2  # in edition 1 it is a file like any other
         else read_authored(files[HYPOTHESES], "hypotheses", Hypotheses, where=HYPOTHESES),
     )
     for problem in cross_references(study):

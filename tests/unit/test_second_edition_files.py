@@ -121,6 +121,8 @@ SKEW = [{"outcome": tokens(0, 0), "p": 0.5}, {"outcome": tokens(1, 1), "p": 0.5}
 ACCEPTED: dict[str, tuple[Change, Change]] = {
     "as it is": (nothing, nothing),
     "edition 1": (first_edition, plain_files),
+    "edition 1, a file of that name": (
+        first_edition, both(plain_files, lambda f: f.update({"hypotheses.json": {"what": "ever"}}))),
     "nothing registered": (no_plan, unregister),
     "no file, nothing registered": (no_plan, both(unregister, lambda f: f.pop("hypotheses.json"))),
     "records without a reference": (records(reference="none"), same(records=None)),
@@ -140,9 +142,6 @@ REFUSED: dict[str, tuple[Change, Change, str]] = {
         both(first_edition, builds({"plain": {"rows": 100, "shard_requests": 1}})), plain_files,
         "belongs to edition 2"),
     "records in edition 1": (lambda p: p.pop("edition"), nothing, "belongs to edition 2"),
-    "hypotheses.json in edition 1": (
-        first_edition,
-        both(unregister, same(records=None)), "belongs to edition 2"),
     "a plan of hypotheses in edition 1": (
         both(first_edition, lambda p: p.update(hypotheses={"alpha": 0.05, "allowance": 0})), plain_files,
         "belongs to edition 2"),
