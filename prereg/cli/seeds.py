@@ -143,16 +143,19 @@ def plan_seeds(folder: StudyDir, as_json: AsJson = False) -> None:
     from prereg.codec.convert import read_authored
     from prereg.draft.scaffold import first_free
     from prereg.draft.scaffold import plan_seeds as plan
+    from prereg.model.places import state
     from prereg.model.study import Protocol
     from prereg.store.files import read_once, write_whole
     from prereg.store.layout import study_paths
+    from prereg.store.ledger import read_ledger
     from prereg.store.seeds import repository_spans
 
     paths = study_paths(folder)
-    if paths.ledger.exists():
+    protocol = read_authored(read_once(paths.protocol), "protocol", Protocol, where="protocol.json")
+    entries = read_ledger(read_once(paths.ledger)) if paths.ledger.exists() else ()
+    if entries and (state(entries) != "sealed" or protocol.edition != 2):
         what = "the study is sealed: its seeds stay"
         raise WrongState(what, where=str(folder), next_step=f"prereg status {folder}")
-    protocol = read_authored(read_once(paths.protocol), "protocol", Protocol, where="protocol.json")
     value = plan(protocol, first_free(repository_spans(paths.studies, without=paths.name)))
     write_whole(paths.root / "seeds.json", (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
     blocks = value["blocks"]
@@ -160,3 +163,5 @@ def plan_seeds(folder: StudyDir, as_json: AsJson = False) -> None:
         emit({"study": paths.name, "blocks": blocks})
         return
     say(f"Wrote {len(blocks)} blocks, seeds {blocks[0]['first']} to {blocks[-1]['end']}.")
+    if entries:
+        say(f"Next: prereg amend {folder}, since the seal names other seeds.")

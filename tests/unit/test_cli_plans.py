@@ -21,6 +21,7 @@ from prereg.cli.diff import diff
 from prereg.cli.push import push
 from prereg.cli.relocate import relocate
 from prereg.cli.seal import seal
+from prereg.cli.seeds import plan_seeds
 from prereg.cli.signing import actor
 from prereg.cli.status import status
 from prereg.errors import UsageError, VerificationFailed, WrongState
@@ -34,7 +35,7 @@ from tests.unit.second_study import (
     second_collected_once,
     second_once,
 )
-from tests.unit.study_fixture import ENVIRONMENTS, git, make_study
+from tests.unit.study_fixture import ENVIRONMENTS, fabricate_records, git, make_study
 
 __all__ = ["second", "second_collected", "second_collected_once", "second_once"]
 
@@ -183,3 +184,16 @@ def test_an_analysis_shows_deviations_beside_its_decisions(
     deviate(second_collected.root, key=key(second_collected), text="Another host.")
     analyse(second_collected.root, key=key(second_collected))
     assert "ada@example.org: Another host." in capsys.readouterr().err.split("Verdicts")[-1]
+
+
+def test_seeds_are_planned_anew_for_an_amendment_and_not_after_data(
+    second: StudyPaths, sealed_once: StudyPaths, said: Callable[[], dict[str, Any]]
+) -> None:
+    edit(second, lambda protocol: protocol["sampling"]["old"].update(draws=40))
+    plan_seeds(second.root, as_json=True)
+    assert sum(int(b["end"]) - int(b["first"]) for b in said()["blocks"]) == 2 * (20 + 6)
+    amend(second.root, reason="More.", key=key(second), as_json=True)
+    fabricate_records(second, end=False)
+    for paths in (second, sealed_once):  # collecting, and of edition 1
+        with pytest.raises(WrongState, match="its seeds stay"):
+            plan_seeds(paths.root)
