@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,8 +22,11 @@ from audits_stamps import (
     tlv,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audits.certificates import check_chain, load_roots
+from audits.der import DerFault, parse
 from audits.fault import Fault
 from audits.timestamp import check_token
 
@@ -31,6 +35,7 @@ ROOT = authority("root")
 MIDDLE = authority("middle", ROOT)
 SIGNER = stamper(MIDDLE)
 GOOD = Stamp(data=DATA, signer=SIGNER, chain=(MIDDLE,))
+REPLY = GOOD.response()
 
 
 def verify(query: bytes, reply: bytes, *roots: Authority) -> datetime:
@@ -212,6 +217,24 @@ def test_one_bit_turned_at_every_byte_raises_nothing_but_faults() -> None:
         except Fault:
             pass
     assert passed < 25
+
+
+@given(st.data())
+def test_any_bytes_anywhere_raise_nothing_but_faults(data: st.DataObject) -> None:
+    """Other bytes in the place of some, or more or fewer, in the request or in the response."""
+    sides = [request(DATA), REPLY]
+    side = data.draw(st.integers(0, 1))
+    first = data.draw(st.integers(0, len(sides[side]) - 1))
+    last = data.draw(st.integers(first, min(len(sides[side]), first + 12)))
+    sides[side] = sides[side][:first] + data.draw(st.binary(max_size=12)) + sides[side][last:]
+    with suppress(Fault):
+        assert verify(sides[0], sides[1], ROOT) == MIDDAY
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_der_or_a_fault(data: bytes) -> None:
+    with suppress(DerFault):
+        assert parse(data).raw == data
 
 
 def test_a_bit_turned_in_the_signature() -> None:
