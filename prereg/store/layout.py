@@ -130,7 +130,8 @@ class StudyPaths:
 
 def study_paths(folder: Path) -> StudyPaths:
     """The paths of the study at `folder`. Raises UsageError if there is no such study."""
-    root = folder.absolute()
+    # A link to a study leads to its own repository: its trust, its history and its neighbours are there.
+    root = folder.resolve()
     if not root.is_dir():
         raise UsageError("there is no such folder", where=str(folder), next_step=f"prereg draft {folder}")
     if not (root / "protocol.json").exists() and not (root / "ledger.jsonl").exists():

@@ -58,14 +58,21 @@ class Running:
         return Done(code=os.waitstatus_to_exitcode(status), said=said)
 
 
-def run(verb: str, study: Path, key: str, env: Mapping[str, str]) -> Done:
+def run(
+    verb: str, study: Path, key: str, env: Mapping[str, str], before: Callable[[], object] = lambda: None
+) -> Done:
     """Run `auditor`, or a verb of prereg; one that signs does so with the key of `key`."""
     if verb == "auditor":
-        return _start(lambda: sys.exit(auditor([str(study)])), env).wait()
+
+        def main() -> None:
+            before()
+            sys.exit(auditor([str(study)]))
+
+        return _start(main, env).wait()
     arguments = [verb, str(study)]
     if verb in ("seal", "collect", "analyse", "audit"):
         arguments += ["--key", str(study.parents[2] / "keys" / key)]
-    return prereg(*arguments, env=env)
+    return start(*arguments, env=env, before=before).wait()
 
 
 def auditor_alone(study: Path, env: Mapping[str, str]) -> Done:
