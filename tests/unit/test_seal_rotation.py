@@ -17,6 +17,7 @@ from prereg.seal.revocation import Revocation, parse_revocations, revocations_te
 from prereg.seal.rotation import read_repository, revoke_key, rotate_key, state_of
 from prereg.seal.trust import Untrusted, add_signer, check_signer
 from prereg.seal.verify import verify_study
+from tests.unit import test_seal_verify_evidence as evidence
 from tests.unit.seal_kit import fails
 from tests.unit.study_fixture import copy_repository, fabricate_records, make_study, seal, signing_key
 from tests.unit.test_cli import prereg
@@ -279,3 +280,16 @@ def test_a_verified_study_heeds_rotation_and_revocation(tmp_path: Path) -> None:
     broken = copy_repository(paths, tmp_path / "broken")
     revoke_key(broken.repository, col.fingerprint, "compromised", "n")
     fails(broken, 6, "was revoked as compromised")
+
+
+def test_a_report_is_judged_at_its_own_time(tmp_path: Path) -> None:
+    """Its head was signed before the revocation, and it says that it was made after it."""
+    paths = make_study(tmp_path)
+    seal(paths)
+    fabricate_records(paths)
+    kit = evidence.TestDecisionsAndAudit()
+    kit.decide(paths)
+    kit.audit(paths, audited_at="2099-01-01T00:00:00+00:00")
+    verify_study(paths)
+    revoke_key(paths.repository, signing_key(paths, "rex").fingerprint, "superseded", "n")
+    assert fails(paths, 8, "was revoked at").where == "audit/report.json.sig"
