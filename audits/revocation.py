@@ -19,6 +19,8 @@ REVOCATIONS = "revocations.json"
 class Revocation:
     """One key that was taken back."""
 
+    key: str
+    """Its fingerprint."""
     at: datetime
     reason: str
     """``superseded``, ``lost`` or ``compromised``."""
@@ -36,8 +38,8 @@ class Revocation:
         return ""
 
 
-def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> dict[str, Revocation]:
-    """What is revoked, by the key's fingerprint; nothing where there is no such file.
+def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> list[Revocation]:
+    """What is revoked; nothing where there is no such file.
 
     ``given`` says that the reviewer named the file: it must be there then.
     """
@@ -45,18 +47,18 @@ def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> 
         data = path.read_bytes()
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not given and not path.is_symlink():
-            return {}
+            return []
         then = "name it with --revocations"
         raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
     try:
         value = parse(data)
         schemas["revocations"].check(value)
-        revoked: dict[str, Revocation] = {}
+        revoked: list[Revocation] = []
         for i, item in enumerate(value["revocations"]):
             at = moment(item["at"], "", f"/revocations/{i}/at")
-            if item["key"] in revoked:
+            if any(item["key"] == other.key for other in revoked):
                 raise Fault(f"{item['key']} is there twice", pointer=f"/revocations/{i}/key")
-            revoked[item["key"]] = Revocation(at=at, reason=item["reason"])
+            revoked.append(Revocation(key=item["key"], at=at, reason=item["reason"]))
     except Fault as fault:
         raise fault.at(str(path)) from None
     return revoked

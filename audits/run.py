@@ -44,7 +44,7 @@ class Options:
     roles: Path
     studies: Path
     revocations: Path | None = None
-    """The revocations to trust; None for those of the study's repository, where it has any."""
+    """The revocations to trust; None for those of the repository and those beside ``signers``."""
     without_history: bool = False
 
 
@@ -147,11 +147,14 @@ class Audit:
     def _step_signature(self, found: Found) -> None:
         if self._manifest is None:
             raise Unavailable("needs the manifest (step 2)")
-        path = self._options.revocations
-        own = self._options.study.resolve().parent.parent / "trust" / REVOCATIONS
-        revoked = load_revocations(path or own, path is not None, self._schemas)
-        signers, roles = self._options.signers, self._options.roles
-        self._trust = load_trust(signers, roles, self._schemas["roles"], revoked)
+        signers, roles, given = self._options.signers, self._options.roles, self._options.revocations
+        # Keys that the reviewer names elsewhere do not make those of the repository good again.
+        own = self._options.study.resolve().parent.parent / "trust"
+        paths = (
+            [given] if given else sorted({folder / REVOCATIONS for folder in (own, signers.resolve().parent)})
+        )
+        revoked = [one for path in paths for one in load_revocations(path, given is not None, self._schemas)]
+        self._trust = load_trust(signers, roles, self._schemas["roles"], tuple(revoked))
         protocol = sealed_protocol(self._folder, self._schemas["protocol"], self._manifest, self._bad)
         sealing = Sealing(
             folder=self._folder,

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -132,8 +132,8 @@ class Trust:
 
     signers: tuple[Signer, ...]
     roles: dict[str, tuple[str, ...]]
-    revoked: dict[str, Revocation] = field(default_factory=dict)
-    """What takes a key back, by its fingerprint."""
+    revoked: tuple[Revocation, ...] = ()
+    """The keys that were taken back."""
 
     def check(
         self,
@@ -160,8 +160,9 @@ class Trust:
             raise SignatureFault(f"{name} is not an allowed key of {principal}: allowed_signers has it {why}")
         if not set(wanted) & set(self.roles.get(principal, ())):
             raise SignatureFault(f"{principal} has no role {' or '.join(wanted)} in roles.json")
-        if (revocation := self.revoked.get(name)) and (why := revocation.refuses(at, stamped)):
-            raise SignatureFault(f"{name} of {principal} {why}")
+        for revocation in self.revoked:
+            if revocation.key == name and (why := revocation.refuses(at, stamped)):
+                raise SignatureFault(f"{name} of {principal} {why}")
         return name
 
     def check_separation(self) -> None:
@@ -178,9 +179,7 @@ class Trust:
                 raise Fault(f"one key, {fingerprint(key)}, stands for {names}", file="allowed_signers")
 
 
-def load_trust(
-    signers: Path, roles: Path, schema: Schema, revoked: dict[str, Revocation] | None = None
-) -> Trust:
+def load_trust(signers: Path, roles: Path, schema: Schema, revoked: tuple[Revocation, ...] = ()) -> Trust:
     """Read the two files of trust; ``revoked`` is what the third one says."""
     parts = []
     for path, option in ((signers, "--signers"), (roles, "--roles")):
@@ -197,7 +196,7 @@ def load_trust(
     trust = Trust(
         tuple(parse_signers(parts[0], str(signers))),
         {name: tuple(held) for name, held in value["roles"].items()},
-        revoked or {},
+        revoked,
     )
     trust.check_separation()
     return trust

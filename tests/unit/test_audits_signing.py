@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,12 @@ def test_revocations_that_cannot_be_read_are_a_fault_in_both_editions(tmp_path: 
     assert failed(look(builder.folder)) == {}
     named = tmp_path / "none.json"
     assert "none.json" in failed(look(builder.folder, revocations=named))[4]
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(builder.root / "trust", elsewhere)
+    (elsewhere / "revocations.json").write_text("{")
+    assert (
+        "elsewhere/revocations.json" in failed(look(builder.folder, signers=elsewhere / "allowed_signers"))[4]
+    )
     (builder.root / "trust/revocations.json").symlink_to("nowhere")
     assert "trust/revocations.json" in failed(look(builder.folder))[4]
     (builder.root / "trust/revocations.json").unlink()
