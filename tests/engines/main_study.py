@@ -51,7 +51,7 @@ class Sealed:
 def sealed(
     folder: Path, *, exact: bool, edit: Callable[[str, dict[str, Any]], None] = lambda name, value: None
 ) -> Sealed:
-    """Seal the template; `edit` may change `protocol.json` and `predictions.json` before."""
+    """Seal the template; `edit` may change its protocol, predictions and hypotheses before."""
     repository = folder / "repository"
     repository.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=repository, check=True)
@@ -63,7 +63,7 @@ def sealed(
     subprocess.run(["git", *who, "commit", "-q", "-m", "Trust"], cwd=repository, check=True)
     blanks = Blanks(title="T", question="Q?", author="Ada", principal=AUTHOR)
     paths = draft_study(repository / "studies" / "main", "main", blanks, [], exact=exact)
-    for name in ("protocol.json", "predictions.json"):
+    for name in ("protocol.json", "predictions.json", "hypotheses.json"):
         value = json.loads((paths.root / name).read_bytes())
         edit(name, value)
         (paths.root / name).write_text(json.dumps(value))

@@ -55,6 +55,7 @@ def by_draws_alone(name: str, value: dict[str, Any]) -> None:
     if name == "predictions.json":
         kept = [each for each in value["predictions"] if each["claim"].get("channel") != "exact"]
         value["predictions"] = kept
+    if name != "protocol.json":
         return
     value["stages"] = [stage for stage in value["stages"] if stage.get("channel") != "exact"]
     del value["exact"]
