@@ -103,24 +103,21 @@ class Containers:
 
 
 class ContainedWorker(Worker):
-    """A worker in a container that was looked at, from outside and from inside, before anything was asked.
+    """A worker in a container, which is looked at, from outside and from inside, before anything is asked.
 
-    Raises EngineFailed if no worker starts in it, WrongState if it is not the sandbox that was ordered.
+    The first call raises EngineFailed if no worker starts in it, WrongState if it is not the sandbox that was
+    ordered.
     """
 
     def __init__(self, launch: ContainerLaunch) -> None:
         super().__init__(launch)
+        self._ordered = launch
         self._sandbox = launch.sandbox
         self._counter: Path | None = None
-        try:
-            self._counter = self._admit(launch)
-        except BaseException:
-            self.kill()
-            self.close()
-            raise
 
-    def _admit(self, launch: ContainerLaunch) -> Path:
+    def _admit(self) -> Path:
         """Refuse anything but the sandbox; returns the kernel's record of its lack of memory."""
+        launch = self._ordered
         try:
             super().call("hello")
         except (WorkerLost, WorkerRefused) as error:
@@ -147,6 +144,8 @@ class ContainedWorker(Worker):
 
         The kernel may have killed the command of a study, which looks like a crash of its own.
         """
+        if self._counter is None:
+            self._counter = self._admit()
         try:
             value = super().call(op, **fields)
         except WorkerRefused:
@@ -156,8 +155,7 @@ class ContainedWorker(Worker):
         return value
 
     def _refuse_exhausted(self, op: str) -> None:
-        if self._counter is None:
-            return
+        assert self._counter is not None
         try:
             text = self._counter.read_text("ascii", "replace")
         except OSError:

@@ -99,16 +99,19 @@ def digests_of(engine: Engine, image: str) -> Image | None:
 
 
 def refuse_other_image(engine: Engine, name: str, sealed: Image) -> None:
-    """Raise WrongState unless the engine has exactly the sealed image of the build `name`."""
+    """Raise WrongState unless the engine has the sealed image of the build `name`.
+
+    The id decides: it binds the bytes of every layer. The digest of a manifest changes with how they are
+    compressed: an image that was saved and loaded has another.
+    """
     present = digests_of(engine, sealed.id)
-    if present == sealed:
-        return
-    now = "there is no such image here" if present is None else f"the image here is {present}"
-    raise WrongState(
-        f"the image of {name} is not the sealed one: the seal says {sealed.id}, {now}",
-        where=f"seal/manifest.json#/images/{name}",
-        next_step=f"load the sealed image ({engine.name} load), or, for another seal, {image_command(name)}",
-    )
+    if present is None or present.id != sealed.id:
+        raise WrongState(
+            f"the sealed image of {name}, {sealed.id}, is not on this machine",
+            where=f"seal/manifest.json#/images/{name}",
+            next_step=f"{engine.name} load -i FILE, with the image as {engine.name} save wrote it; "
+            f"what {image_command(name)} makes is another image, for another seal",
+        )
 
 
 def fingerprint_in(containers: Containers, name: str) -> Fingerprint:
@@ -149,12 +152,13 @@ def images_for_seal(names: Iterable[str]) -> tuple[dict[str, str], dict[str, Ima
     images: dict[str, Image] = {}
     for name in sorted(set(names)):
         made = image_of(load_build(name))
-        if digests_of(engine, made.id) != made.digests:
+        present = digests_of(engine, made.id)
+        if present is None:
             raise WrongState(
                 f"the image of {name} that was built, {made.id}, is not there any more",
                 where=str(image_marker(load_build(name))),
                 next_step=image_command(name),
             )
-        images[name] = made.digests
-        prints[name] = fingerprint_of(engine, name, made.digests).digest
+        images[name] = present
+        prints[name] = fingerprint_of(engine, name, present).digest
     return prints, images

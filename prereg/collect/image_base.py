@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prereg.codec.canonical import dump_file, loads_machine
-from prereg.collect.container_engine import INSTALL, Engine, find_tool
+from prereg.collect.container_engine import INSTALL, Engine, ask, find_tool
 from prereg.collect.image import digests_of, images_folder
 from prereg.collect.installer import alone, run
 from prereg.collect.progress import Progress
@@ -24,7 +24,6 @@ from prereg.store.files import read_once, write_whole
 RELEASE = "bookworm"
 PYTHON_VERSION = "3.11"
 """That release's Python: wheels are fetched for it."""
-TAG = f"localhost/prereg/base:{RELEASE}"
 MIRROR = "PREREG_DEBIAN_MIRROR"
 _SPARE = (
     "usr/share/doc",
@@ -53,7 +52,8 @@ def base_image(engine: Engine, progress: Progress) -> Image:
                 shutil.rmtree(root / spare, ignore_errors=True)
             made = digests_of(engine, _imported(engine, root, progress))
         if made is None:
-            raise EngineFailed("the base image is gone as soon as it was made", where=TAG)
+            raise EngineFailed("the base image is gone as soon as it was made")
+        keep(engine, "base", made)
         note = {
             "id": made.id,
             "image": made.image,
@@ -65,6 +65,12 @@ def base_image(engine: Engine, progress: Progress) -> Image:
         return made
 
 
+def keep(engine: Engine, name: str, image: Image) -> None:
+    """Name an image, for people to read and so that it is not pruned; a name of its own that never moves."""
+    short = image.id.removeprefix("sha256:")
+    ask(engine, ["tag", short, f"localhost/prereg/{name}:{short[:12]}"])
+
+
 def _known(engine: Engine, marker: Path) -> Image | None:
     if not marker.is_file():
         return None
@@ -74,8 +80,7 @@ def _known(engine: Engine, marker: Path) -> Image | None:
         return None
     if not isinstance(value, dict):
         return None
-    present = digests_of(engine, str(value.get("id", "")))
-    return present if present is not None and present.image == value.get("image") else None
+    return digests_of(engine, str(value.get("id", "")))
 
 
 def _bootstrap(root: Path, progress: Progress) -> None:
@@ -123,12 +128,12 @@ def _imported(engine: Engine, root: Path, progress: Progress) -> str:
     tar = ["tar", "-C", str(root), "--numeric-owner", "--one-file-system", "-c", "."]
     with subprocess.Popen(tar, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as packing:
         done = subprocess.run(
-            [engine.program, "import", "--quiet", "-", TAG],
+            [engine.program, "import", "--quiet", "-"],
             stdin=packing.stdout,
             capture_output=True,
             check=False,
         )
     if done.returncode != 0 or packing.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise EngineFailed(f"the base image could not be imported: {said or 'tar failed'}", where=TAG)
+        raise EngineFailed(f"the base image could not be imported: {said or 'tar failed'}")
     return done.stdout.decode("ascii", "replace").split()[-1]

@@ -19,7 +19,7 @@ from prereg.collect.image import (
     image_command,
     image_marker,
 )
-from prereg.collect.image_base import PYTHON_VERSION, base_image
+from prereg.collect.image_base import PYTHON_VERSION, base_image, keep
 from prereg.collect.installer import alone, bundled_pip, pip_for, run
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import Build, base_python, cache_folder
@@ -47,7 +47,7 @@ def build_image(build: Build, progress: Progress) -> BuiltImage:
     marker.parent.mkdir(parents=True, exist_ok=True)
     with alone(marker.with_suffix(".lock"), build.name, progress):
         known = built_image(build)
-        if known is not None and digests_of(engine, known.id) == known.digests:
+        if known is not None and digests_of(engine, known.id) is not None:
             return known
         sweep(engine)
         base = base_image(engine, progress)
@@ -148,19 +148,14 @@ def _installed(engine: Engine, build: Build, base: Image, house: Path, progress:
             f"LABEL prereg.build={build.name}",
             f"LABEL prereg.lock={build.lock_digest}",
         )
-        said = ask(
-            engine,
-            [
-                *("commit", "--quiet", *(word for change in changes for word in ("--change", change))),
-                *(name, f"localhost/prereg/{build.name}:{build.lock_digest[:12]}"),
-            ],
-            seconds=1800,
-        )
+        words = ["commit", "--quiet", *(word for change in changes for word in ("--change", change)), name]
+        said = ask(engine, words, seconds=1800)
     finally:
         remove(engine, name)
     made = digests_of(engine, said.split()[-1])
     if made is None:
         raise EngineFailed(f"the image of {build.name} is gone as soon as it was made")
+    keep(engine, build.name, made)
     return made
 
 

@@ -13,8 +13,6 @@ from prereg.seal.manifest import WHERE
 def check_images(manifest: Manifest, protocol: Protocol) -> None:
     """A seal has images exactly where workers run in containers, one for each build (step 5)."""
     contained = protocol.runtime == "container"
-    if contained and protocol.edition != 2:
-        raise VerificationFailed("a study of edition 1 has no containers", where="protocol.json#/runtime")
     if (manifest.images is not None) != contained:
         raise VerificationFailed(
             f"images are sealed exactly for the runtime container; this one is {protocol.runtime}",

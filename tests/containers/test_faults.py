@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,8 +133,26 @@ def test_a_rebuilt_image_is_refused(
     Bench(desk=bench.desk, image=again).sealed()
     podman("rmi", again.id.removeprefix("sha256:"))
     error = refused(bench)
-    assert "there is no such image here" in error.what
+    assert "is not on this machine" in error.what
     assert "prereg build plain --container" in str(error.next_step)
+
+
+def test_a_sealed_image_that_was_carried_here_is_the_sealed_one(bench: Bench, tmp_path: Path) -> None:
+    """Saving and loading compresses anew: another manifest, the same image."""
+    made = podman("create", bench.image.id.removeprefix("sha256:"), "sh")
+    podman("commit", "--quiet", "--change", "LABEL carried=yes", made, "localhost/prereg/carried:one")
+    podman("rm", made)
+    told = podman("image", "inspect", "--format", "{{.Id}} {{.Digest}}", "localhost/prereg/carried:one")
+    id_, digest = told.split()
+    carried = replace(bench.image, id=f"sha256:{id_}", image=digest, platform=digest)
+    paths = Bench(desk=bench.desk, image=carried).sealed()
+    podman("save", "--quiet", "--format", "oci-archive", "--output", str(tmp_path / "it.tar"), id_)
+    podman("rmi", id_)
+    refused(bench)
+    podman("load", "--quiet", "--input", str(tmp_path / "it.tar"))
+    assert podman("image", "inspect", "--format", "{{.Digest}}", id_) != digest
+    assert bench.desk.collect().complete
+    check_whole(paths)
 
 
 def test_a_unit_that_reaches_the_limit_of_memory_is_invalid(

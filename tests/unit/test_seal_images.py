@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prereg.errors import VerificationFailed
+from prereg.errors import PreregError
 from prereg.model.image import Image
 from prereg.seal.build import seal_study
 from prereg.seal.verify import verify_report
@@ -81,7 +81,7 @@ def test_without_containers_a_seal_says_nothing_of_images(tmp_path: Path) -> Non
     [
         ({"edition": 2, "runtime": "container"}, None, "exactly for the runtime container"),
         ({"edition": 2}, IMAGES, "exactly for the runtime container"),
-        ({"runtime": "container"}, IMAGES, "edition 1"),
+        ({"runtime": "container"}, IMAGES, "belongs to edition 2"),
         ({"edition": 2, "runtime": "container"}, {}, "not those of the sealed environments"),
         (
             {"edition": 2, "runtime": "container"},
@@ -94,7 +94,7 @@ def test_what_is_not_sealed(
     changes: dict[str, Any], images: dict[str, Image] | None, said: str, tmp_path: Path
 ) -> None:
     paths = study(tmp_path, **changes)
-    with pytest.raises(VerificationFailed, match=said):
+    with pytest.raises(PreregError, match=said):
         sealed(paths, images)
     assert not paths.manifest.exists()
 
