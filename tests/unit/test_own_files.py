@@ -17,7 +17,7 @@ from prereg.codec.canonical import digest
 from prereg.collect.staging import staged
 from prereg.draft.lint import check_study
 from prereg.errors import UsageError
-from prereg.seal import build
+from prereg.seal import bind
 from prereg.seal.verify import verify_study
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths
@@ -65,7 +65,7 @@ def test_an_own_class_that_is_not_sealed_is_refused(
         seal(paths)
     assert (refused.value.where, what in refused.value.what) == (at, True)
     # Sealed all the same, by a program that does not look.
-    monkeypatch.setattr(build, "own_file_problems", lambda protocol, files: ())
+    monkeypatch.setattr(bind, "own_file_problems", lambda protocol, files: ())
     seal(paths)
     assert fails(paths, 5, re.escape(what)).where == at
 
