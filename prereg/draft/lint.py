@@ -172,6 +172,8 @@ def _names(study: Study, paths: StudyPaths) -> Iterator[Finding]:
 
 def _own_file_findings(study: Study, paths: StudyPaths) -> Iterator[Finding]:
     named = {entry["file"] for _, entry in own_files(study.protocol) if isinstance(entry["file"], str)}
+    if study.protocol.timestamp is not None:
+        named.add(study.protocol.timestamp.roots)
     try:
         files = {name: read_in(paths.root, name)[0] for name in walk(paths).sealable() if name in named}
     except PreregError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from prereg.collect.gates import verify as gate_3
+from prereg.draft.lint import check_study
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.seal.rotation import revoke_key
 from prereg.seal.stamping import Stamped, timestamp_study
@@ -124,6 +125,17 @@ def test_a_draft_that_cannot_be_stamped_is_refused(
     paths = asked_study(tmp_path, roots=authority.roots if roots is None else roots, edition=edition)
     with pytest.raises(UsageError, match=what):
         seal(paths)
+
+
+def test_check_finds_the_roots_in_the_folder(tmp_path: Path, authority: Authority) -> None:
+    paths = asked_study(tmp_path, roots=authority.roots)
+    report = check_study(paths)
+    assert [f.what for f in report.findings if "certificates" in f.what] == []
+    (paths.root / "roots.pem").unlink()
+    report = check_study(paths)
+    assert [f.what for f in report.findings if "certificates" in f.what] == [
+        "the certificates are not sealed: 'roots.pem' is no file in the study's folder"
+    ]
 
 
 def test_a_draft_without_the_roots_is_refused(tmp_path: Path, authority: Authority) -> None:
