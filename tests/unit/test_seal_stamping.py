@@ -129,10 +129,10 @@ def test_a_draft_that_cannot_be_stamped_is_refused(
 
 def test_check_finds_the_roots_in_the_folder(tmp_path: Path, authority: Authority) -> None:
     paths = asked_study(tmp_path, roots=authority.roots)
-    report = check_study(paths)
+    report = check_study(paths, rates={}, harness_sha256="0" * 64)
     assert [f.what for f in report.findings if "certificates" in f.what] == []
     (paths.root / "roots.pem").unlink()
-    report = check_study(paths)
+    report = check_study(paths, rates={}, harness_sha256="0" * 64)
     assert [f.what for f in report.findings if "certificates" in f.what] == [
         "the certificates are not sealed: 'roots.pem' is no file in the study's folder"
     ]
