@@ -14,6 +14,7 @@ from typing import Any
 from prereg.codec.canonical import dumps
 from prereg.codec.convert import to_json
 from prereg.model.exact import ExactDecision
+from prereg.model.places import deviations_of
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
 from prereg.model.verdict import Decision, Decisions
@@ -91,6 +92,8 @@ def render(given: ReportInput) -> str:
         exact_tallies=exact_rows.tallies(decisions),
         laws=laws,
         networks=_networks(given.entries),
+        amendments=[e for e in given.entries if e.type == "amended"],
+        deviations=deviations_of(given.entries),
         families=[
             (c.id, len(given.study.events.configurations[c.id].events), len(record_events(c)))
             for c in protocol.drawn()
@@ -213,6 +216,20 @@ def _detail(entry: Entry) -> str:
             return f"decisions {body['decisions_sha256'][:16]}…"
         case "audit":
             return f"{body['result']}, report {body['report_sha256'][:16]}…"
+        case "cosigned":
+            return f"seal {body['seal'][:16]}…"
+        case "timestamped":
+            return f"the authority says {_when(body['time'])}"
+        case "pushed":
+            return f"{body['remote']}, {body['ref']}, commit {body['commit'][:12]}"
+        case "amended":
+            return f"seal {body['seal'][:16]}… after {body['previous'][:16]}…: {body['reason']}"
+        case "deviation":
+            return f"{', '.join(body['about']) or 'the whole study'}: {body['text']}"
+        case "relocation":
+            return f"{_count(len(body['files']))} files: {body['reason']}"
+        case "closed":
+            return str(body["reason"])
         case _:
             return ""
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from study_fixture import fabricate_records, make_study, seal, signing_key
 from bench.page import example
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Valued
+from prereg.model.seal import Entry, EntryType
 from prereg.model.study import CountClaim, VerdictClaim
 from prereg.model.verdict import BoundRow
 from prereg.report import words
@@ -280,6 +282,32 @@ def test_the_pilots_that_were_disclosed_are_on_the_page(tmp_path: Path) -> None:
     assert "exploratory, and part of no verdict" in text
     assert "hf-5.17.0: {&#34;top_k&#34;:3}" in text and "DEPARTS, TV 0.25 to 0.5" in text
     assert "<b>" not in Reader(text).text.replace('{"kind":"search","note":"<b>"}', "")
+
+
+def test_departures_and_amendments_that_were_told_stand_before_the_verdicts(given: ReportInput) -> None:
+    def entry(kind: EntryType, body: dict[str, Any]) -> Entry:
+        time = "2026-11-30T09:00:00+00:00"
+        return Entry(seq=9, time=time, type=kind, actor="ada", body=body, body_sha256="0" * 64, prev="0" * 64)
+
+    told = (
+        entry("amended", {"seal": "a" * 64, "previous": "b" * 64, "reason": "Fewer draws."}),
+        entry("deviation", {"about": ["fair"], "text": HOSTILE}),
+        entry("deviation", {"about": [], "text": "The disk was changed."}),
+        entry("cosigned", {"seal": "a" * 64}),
+        entry("timestamped", {"time": "2026-11-30T09:00:00+00:00"}),
+        entry("pushed", {"remote": "origin", "ref": "refs/heads/main", "commit": "c" * 40}),
+        entry("relocation", {"files": [{}, {}], "reason": "Too large."}),
+        entry("closed", {"reason": "Published."}),
+    )
+    page = Reader(render(replace(given, entries=(*given.entries, *told))))
+    text = " ".join(page.text.split())
+    assert "The plan was amended before any data: 2026-11-30 09:00, Fewer draws." in text
+    assert f"fair: {' '.join(HOSTILE.split())} (ada, 2026-11-30 09:00)" in text
+    assert "the whole study: The disk was changed." in text
+    assert text.index("Departures from the protocol") < text.index("Configurations")
+    for detail in ("2 files: Too large.", "Published.", "origin, refs/heads/main, commit cccccccccccc"):
+        assert detail in text
+    assert not [tag for tag, _ in page.tags if tag in ("script", "img")]
 
 
 def test_a_page_in_every_state(tmp_path: Path) -> None:
