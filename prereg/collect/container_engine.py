@@ -46,7 +46,8 @@ def find_engine() -> Engine:
     chosen: EngineName = "podman" if name == "podman" else "docker"
     program = shutil.which(chosen)
     if program is None:
-        raise EngineFailed(f"{chosen} is not installed", next_step=INSTALL if chosen == "podman" else None)
+        remedy = INSTALL if chosen == "podman" else f"install docker, or unset {CHOICE}"
+        raise EngineFailed(f"{chosen} is not installed", next_step=remedy)
     runc = find_tool("runc") is not None
     asking = Engine(name=chosen, program=program, version="", runc=runc)
     form = "{{.Client.Version}}" if chosen == "podman" else "{{.Server.Version}}"
@@ -75,7 +76,7 @@ def ask(engine: Engine, words: Sequence[str], *, seconds: float = _SECONDS) -> s
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
         raise EngineFailed(
             f"{engine.name} {words[0]} failed: {' / '.join(said) or f'status {done.returncode}'}",
-            next_step=INSTALL if engine.name == "podman" else None,
+            next_step=f"{engine.name} info",
         )
     return done.stdout.decode("utf-8", "replace")
 

@@ -190,6 +190,24 @@ def test_a_killed_collection_goes_on_and_leaves_no_container(bench: Bench) -> No
     check_whole(paths)
 
 
+def test_a_hung_container_of_a_killed_collection_is_removed_by_the_next(bench: Bench) -> None:
+    """Nothing tells a worker that hangs that its collector is gone."""
+    ceilings = {"study_seconds": 600, "unit_seconds": 300, "request_seconds": 8, "on_ceiling": "INVALID"}
+    paths = bench.sealed(script=HANGS, ceilings=ceilings)
+    process = collect_process(bench.desk)
+    until = time.monotonic() + 60
+    while types_of(paths).count("shard-stored") < 5 and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    left = {name for container in containers() for name in container["Names"]}
+    assert left
+    result = bench.desk.collect(workers=1)
+    assert list(result.invalid) == ["main.one.b"]
+    swept = {note.split(":")[0] for note in bench.desk.notes if "a killed run left" in note}
+    assert swept and swept <= left
+
+
 def test_what_a_dead_process_left_is_swept_away(bench: Bench, engine: Engine) -> None:
     mine, dead = new_name(), "prereg-999999999-1-aaaaaaaaaaaa"
     for name in (mine, dead):
