@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field
 
 
@@ -23,6 +24,17 @@ class Fault(Exception):
     def at(self, file: str, pointer: str = "") -> Fault:
         """The same fault with its place filled in, where it had none."""
         return Fault(self.what, file=self.file or file, pointer=self.pointer or pointer, then=self.then)
+
+
+def writable(text: str) -> str:
+    """The text as JSON may hold it: one that is not UTF-8 or not NFC, as a name can be, in escapes."""
+    try:
+        text.encode("utf-8")
+        if unicodedata.is_normalized("NFC", text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 class Unavailable(Exception):
@@ -60,4 +72,4 @@ class Found:
         parts += self.notes[:SHOWN]
         if len(self.notes) > SHOWN:
             parts.append(f"and {len(self.notes) - SHOWN} more notes")
-        return "; ".join(parts)
+        return writable("; ".join(parts))

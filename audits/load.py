@@ -24,6 +24,8 @@ SMALL = 1 << 16
 """The most bytes of a signature, a head or a shard's meta."""
 LARGE = 1 << 28
 """The most bytes of any other single file, and of a shard's lines."""
+LONGEST = 1000
+"""The most characters of a path that a manifest can list; so it also bounds how deep folders lie."""
 _DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -46,7 +48,7 @@ class Entry:
     """One entry of the folder."""
 
     kind: str
-    """``file``, ``folder``, ``link`` or ``special``."""
+    """``file``, ``folder``, ``link``, ``special``, or ``beyond``: at a longer path than any may have."""
     mode: str
     """``100755`` if its owner may execute it, else ``100644``."""
     names: int = 1
@@ -82,7 +84,10 @@ class Folder:
         os.close(self._root)
 
     def scan(self, skip: tuple[str, ...] = ()) -> None:
-        """List everything below the folder, without entering the folders named in ``skip``."""
+        """List everything below the folder, without entering the folders named in ``skip``.
+
+        What lies at a path longer than ``LONGEST`` is listed as ``beyond``, and not entered.
+        """
         try:
             self.entries = dict(self._walk(self._root, "", skip))
         except OSError as error:
@@ -97,7 +102,9 @@ class Folder:
             path = prefix + item.name
             status = item.stat(follow_symlinks=False)
             mode = status.st_mode
-            if stat.S_ISLNK(mode):
+            if len(path) > LONGEST:
+                yield path, Entry("beyond", "")
+            elif stat.S_ISLNK(mode):
                 yield path, Entry("link", "")
             elif stat.S_ISREG(mode):
                 yield path, Entry("file", "100755" if mode & 0o100 else "100644", status.st_nlink)

@@ -11,7 +11,7 @@ from typing import Any
 from audits.closing import check_decisions_file
 from audits.containers import check_containers
 from audits.derive import Derivation, compare_decisions, derive_decisions, derive_predictions
-from audits.fault import Fault, Found, Unavailable
+from audits.fault import Fault, Found, Unavailable, writable
 from audits.heads import Signing
 from audits.history import check_history
 from audits.jsonc import parse
@@ -73,7 +73,7 @@ class Audit:
         self._decisions: dict[str, Any] | None = None
         self._derived = Derivation()
         self._predicted: dict[str, str] = {}
-        self.outcome = Outcome(options.study.resolve().name)
+        self.outcome = Outcome(writable(options.study.resolve().name))
         if options.without_history:
             self.outcome.history = "waived"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from audits import RULES
 from audits.fault import Fault, Found
-from audits.load import SMALL, Folder, moment
+from audits.load import LONGEST, SMALL, Folder, moment
 from audits.schema import Schema
 
 MANIFEST = "seal/manifest.json"
@@ -33,19 +33,23 @@ _RESERVED = ("seal/", "records/", "analysis/", "audit/", "report/", "ledger.")
 
 def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
     """Step 1: only regular files, at places the manifest lists or this page knows."""
+    beyond = [path for path, entry in folder.entries.items() if entry.kind == "beyond"]
+    for path in beyond:
+        what = f"something lies below it at a path of more than {LONGEST} characters, the most of a manifest"
+        found.fault(what, file=f"{path[:80]}…")
     for path, entry in folder.entries.items():
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            found.fault("a name that is not UTF-8", file=ascii(path))
+            found.fault("a name that is not UTF-8", file=path)
             continue
         if entry.kind in ("link", "special"):
             found.fault("a link" if entry.kind == "link" else "not a regular file", file=path)
         elif entry.kind == "folder":
-            inside = any(other.startswith(path + "/") for other in folder.files())
+            inside = any(other.startswith(path + "/") for other in [*folder.files(), *beyond])
             if not inside and path not in _FOLDERS and not _UNIT.fullmatch(path):
                 found.fault("an empty folder that nothing lists", file=path)
-        else:
+        elif entry.kind == "file":
             found.applied += 1
             if entry.names > 1:
                 then = "put a copy in its place"

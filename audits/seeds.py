@@ -15,7 +15,7 @@ from typing import Any
 
 from audits.fault import Fault, Found
 from audits.jsonc import parse
-from audits.load import LARGE, read_regular
+from audits.load import LARGE, LONGEST, read_regular
 from audits.records import Records
 from audits.study import Study
 
@@ -199,6 +199,8 @@ def used(path: Path, name: str) -> Iterator[Interval]:
     seeds: dict[str, set[int]] = {}
     walked: dict[str, str] = {}
     for folder, inner, names in os.walk(root, onerror=_unreadable):
+        if len(here := os.path.relpath(folder, path)) > LONGEST:
+            raise Fault(f"a path of more than {LONGEST} characters", file=f"{here[:80]}…")
         for name_ in inner:
             if (linked := Path(folder) / name_).is_symlink():
                 raise Fault("a link", file=str(linked.relative_to(path)))

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-OPEN = {"auditor": "its listing recurses: exit code 70"}
 CAUGHT_BY = ("verify", "auditor")
 NAMED = "aaa"
 

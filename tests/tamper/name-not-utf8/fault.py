@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 CAUGHT_BY = ("verify", "auditor")
-NAMED = {"verify": "UTF-8", "auditor": "surrogate"}
+NAMED = {"verify": "UTF-8", "auditor": "bad\\udcff.json: a name that is not UTF-8"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:

@@ -1,0 +1,127 @@
+"""Names that no report could hold, and folders deeper than any path: each is named, in a whole report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import unicodedata
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from audits_fixture import Builder
+from audits_kit import failed, look, make_keys
+from audits_plan import Plan
+
+from audits.fault import Found
+from audits.load import LONGEST, Folder
+from audits.report import report_bytes
+from audits.run import Options, audit
+from audits.seal import check_folder
+from audits.seeds import Other, check_seeds
+
+NOT_UTF8 = os.fsdecode(b"bad\xff")
+NOT_NFC = unicodedata.normalize("NFD", "caf\u00e9")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    keys = make_keys(tmp_path_factory.mktemp("keys"))
+    return Builder(tmp_path_factory.mktemp("names") / "r", keys, Plan()).build()
+
+
+@pytest.fixture
+def copy(study: Path, tmp_path: Path) -> Path:
+    shutil.copytree(study.parent.parent, tmp_path / "r", symlinks=True)
+    return tmp_path / "r/studies/tiny"
+
+
+def nest(folder: Path, depth: int) -> None:
+    """Folders of one letter within each other, deeper than a path may say."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("a", dir_fd=here)
+        inner = os.open("a", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+
+
+@pytest.mark.parametrize("at", ["", "seal/", "records/"])
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_a_name_that_is_not_utf8_fails_step_1(copy: Path, at: str, kind: str) -> None:
+    path = copy / (at + NOT_UTF8)
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to("x")
+    else:
+        path.write_bytes(b"")
+    outcome = look(copy)
+    assert outcome.result == "FAILED"
+    assert f"{at}bad\\udcff: a name that is not UTF-8" in failed(outcome)[1]
+
+
+def test_a_name_that_is_not_nfc_is_named_in_escapes(copy: Path) -> None:
+    (copy / NOT_NFC).write_bytes(b"")
+    assert "cafe\\u0301: not listed" in failed(look(copy))[1]
+
+
+@pytest.mark.parametrize("name", [NOT_UTF8, NOT_NFC])
+def test_a_study_beside_this_one_with_such_a_name(copy: Path, name: str) -> None:
+    (copy.parent / name).mkdir()
+    (copy.parent / name / "seeds.json").write_bytes(b"{")
+    outcome = look(copy)
+    assert failed(outcome) == {}
+    assert ascii(name)[1:-1] in outcome.steps[10].detail()
+
+
+@pytest.mark.parametrize("name", [NOT_UTF8, NOT_NFC])
+def test_a_folder_of_such_a_name_that_is_no_study_yet(tmp_path: Path, name: str) -> None:
+    (tmp_path / "studies" / name).mkdir(parents=True)
+    (tmp_path / "studies" / name / "protocol.json").write_bytes(b"{}")
+    trust = {"signers": tmp_path / "signers", "roles": tmp_path / "roles"}
+    outcome = audit(Options(study=tmp_path / "studies" / name, studies=tmp_path / "studies", **trust))
+    assert json.loads(report_bytes(outcome.value()))["study"] == ascii(name)[1:-1]
+
+
+def test_folders_deeper_than_a_path_are_named_and_not_entered(copy: Path) -> None:
+    (copy / "deep").mkdir()
+    nest(copy / "deep", 1500)
+    said = failed(look(copy))[1]
+    assert "deep/a/a/a/a/a/a/a" in said
+    assert f"more than {LONGEST} characters" in said
+    assert "empty folder" not in said
+
+
+def test_the_longest_path_is_entered(tmp_path: Path) -> None:
+    path = "/".join(["a" * 99] * 10)
+    assert len(path) == LONGEST - 1
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / f"{path}x").write_bytes(b"")
+    folder, found = Folder(tmp_path), Found()
+    folder.scan()
+    check_folder(folder, {f"{path}x"}, found)
+    folder.close()
+    assert found.faults == []
+    (tmp_path / f"{path}xx").write_bytes(b"")
+    folder = Folder(tmp_path)
+    folder.scan()
+    folder.close()
+    assert folder.entries[f"{path}xx"].kind == "beyond"
+
+
+def test_deep_folders_among_the_records_of_a_study_beside_this_one(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    (there / "records").mkdir(parents=True)
+    block = {"id": "x", "first": "0", "end": "9"}
+    (there / "seeds.json").write_text(json.dumps({"blocks": [block]}))
+    nest(there / "records", 1500)
+    found = Found()
+    here: Any = SimpleNamespace(id="here", blocks=[])
+    check_seeds(here, None, {"there": Other(there, False)}, found)
+    (fault,) = found.faults
+    assert fault.file.startswith("there/records/a/a/a/")
+    assert f"more than {LONGEST} characters" in fault.what
