@@ -10,6 +10,7 @@ import pytest
 
 from prereg.codec.convert import read_authored
 from prereg.codec.study_files import AUTHORED, HYPOTHESES, parse_study
+from prereg.draft import scaffold
 from prereg.draft.family import build_events, events_json
 from prereg.draft.scaffold import Blanks, draft_study, render
 from prereg.errors import UsageError
@@ -87,3 +88,9 @@ def test_a_template_without_an_exact_stage_is_refused(template: str, tmp_path: P
         draft_study(tmp_path / "walked", template, BLANKS, [], exact=True)
     assert refused.value.where == "--exact"
     assert not (tmp_path / "walked").exists()
+
+
+def test_every_template_is_of_the_newest_edition() -> None:
+    folder = Path(scaffold.__file__).parent / "templates"
+    found = {p.parent.name: json.loads(p.read_bytes()).get("edition") for p in folder.glob("*/protocol.json")}
+    assert found == dict.fromkeys(scaffold.TEMPLATES, 2)
