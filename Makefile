@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -45,17 +46,17 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 test: lint
-	$(BIN)/python -m pytest -m "not engines and not containers"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not engines and not containers"
 
 test-engines: $(VENV)/.test
 	$(BIN)/prereg build hf-5.17.0 hf-5.12.0 hf-5.17.0-xgrammar-0.2.8 hf-5.20.2-smollm2 lcp-0.3.19 lcp-0.3.35
-	$(BIN)/python -m pytest -m engines
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m engines
 
 test-containers: $(VENV)/.test
 	$(BIN)/python -m pytest -m containers tests/containers
 
 faults: $(VENV)/.test
-	KILL_POINTS=200 $(BIN)/python -m pytest -q tests/tamper tests/faults
+	KILL_POINTS=200 $(BIN)/python -m pytest -q -n $(JOBS) tests/tamper tests/faults
 
 fuzz: $(VENV)/.test
 	$(PIP) install --editable '.[fuzz]'
