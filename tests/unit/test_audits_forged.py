@@ -28,6 +28,7 @@ def of_draw(unit: str, draw: int) -> Callable[[Any], bool]:
 FIFTH = of_draw("main.probe.on", 5)
 OFF = of_draw("main.probe.off", 0)
 ZERO = "0" * 64
+NEVER = "2026-02-30T10:00:00+00:00"
 
 
 def second_meta(meta: Json) -> bool:
@@ -138,7 +139,7 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
         change("manifest", put("author", "key", to="SHA256:" + "A" * 43)), 4, "json#/author/key",
     ),
     "a moment that does not exist": (
-        change("manifest", put("created", to="2026-02-30T10:00:00+00:00")), 2, "seal/manifest.json#/created",
+        change("manifest", put("created", to=NEVER)), 2, "seal/manifest.json#/created",
     ),
     "another base commit": (change("manifest", put("commit", to="a" * 40)), 9, "seal/manifest.json#/commit"),
     "no base commit": (change("manifest", put("commit", to=None)), 9, "seal/manifest.json#/commit"),
@@ -234,6 +235,18 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
     ),
     "a shard from before the seal": (
         change("meta", put("started", to="2026-11-29T09:59:59+00:00"), second_meta), 7, f"{META}#/started",
+    ),
+    "a shard that started on a day that does not exist": (
+        change("meta", put("started", to=NEVER), second_meta), 7, f"{META}#/started",
+    ),
+    "a shard that ended on a day that does not exist": (
+        change("meta", put("ended", to=NEVER), second_meta), 7, f"{META}#/ended",
+    ),
+    "a head of a day that does not exist": (
+        change("head", put("time", to=NEVER)), 6, "ledger.head.json#/time",
+    ),
+    "an entry of a day that does not exist": (
+        change("analysis", put("time", to=NEVER)), 6, "#/time",
     ),
     "a shard that ended before it started": (
         change("meta", put("ended", to="2026-11-29T10:00:02+00:00"), second_meta), 7, f"{META}#/ended",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,15 +41,20 @@ def copy(study: Path, tmp_path: Path) -> Path:
     return tmp_path / "r/studies/tiny"
 
 
-def nest(folder: Path, depth: int) -> None:
-    """Folders of one letter within each other, deeper than a path may say."""
+@contextmanager
+def nested(folder: Path) -> Iterator[None]:
+    """1,500 folders of one letter within each other; away again afterwards: Python could not clear them."""
     here = os.open(folder, os.O_RDONLY)
-    for _ in range(depth):
+    for _ in range(1500):
         os.mkdir("a", dir_fd=here)
         inner = os.open("a", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = inner
     os.close(here)
+    try:
+        yield
+    finally:
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("at", ["", "seal/", "records/"])
@@ -82,15 +90,15 @@ def test_a_study_beside_this_one_with_such_a_name(copy: Path, name: str) -> None
 def test_a_folder_of_such_a_name_that_is_no_study_yet(tmp_path: Path, name: str) -> None:
     (tmp_path / "studies" / name).mkdir(parents=True)
     (tmp_path / "studies" / name / "protocol.json").write_bytes(b"{}")
-    trust = {"signers": tmp_path / "signers", "roles": tmp_path / "roles"}
-    outcome = audit(Options(study=tmp_path / "studies" / name, studies=tmp_path / "studies", **trust))
+    here = tmp_path / "studies"
+    outcome = audit(Options(study=here / name, studies=here, signers=here / "x", roles=here / "x"))
     assert json.loads(report_bytes(outcome.value()))["study"] == ascii(name)[1:-1]
 
 
 def test_folders_deeper_than_a_path_are_named_and_not_entered(copy: Path) -> None:
     (copy / "deep").mkdir()
-    nest(copy / "deep", 1500)
-    said = failed(look(copy))[1]
+    with nested(copy / "deep"):
+        said = failed(look(copy))[1]
     assert "deep/a/a/a/a/a/a/a" in said
     assert f"more than {LONGEST} characters" in said
     assert "empty folder" not in said
@@ -118,10 +126,10 @@ def test_deep_folders_among_the_records_of_a_study_beside_this_one(tmp_path: Pat
     (there / "records").mkdir(parents=True)
     block = {"id": "x", "first": "0", "end": "9"}
     (there / "seeds.json").write_text(json.dumps({"blocks": [block]}))
-    nest(there / "records", 1500)
     found = Found()
     here: Any = SimpleNamespace(id="here", blocks=[])
-    check_seeds(here, None, {"there": Other(there, False)}, found)
+    with nested(there / "records"):
+        check_seeds(here, None, {"there": Other(there, False)}, found)
     (fault,) = found.faults
     assert fault.file.startswith("there/records/a/a/a/")
     assert f"more than {LONGEST} characters" in fault.what
