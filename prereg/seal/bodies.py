@@ -15,6 +15,7 @@ from prereg.seal.lineage import Sealed
 from prereg.seal.manifest import WHERE
 from prereg.seal.trust import Trust
 from prereg.store.folder import shard_at
+from prereg.store.remote import public_url
 
 
 def check_bodies(
@@ -84,7 +85,10 @@ def check_bodies(
                 pass  # held against their files in step 8
             case "cosigned" | "timestamped":
                 pass  # held against their files in step 4
-            case "pushed" | "closed":
+            case "pushed":
+                if public_url(body["remote"]) != body["remote"]:
+                    raise VerificationFailed("names a user or a password", where=f"{line}/body/remote")
+            case "closed":
                 pass  # said, and nothing here to hold it against
             case _ as never:
                 assert_never(never)
