@@ -11,6 +11,7 @@ from prereg.collect.executors.base import Job
 from prereg.model.record import ShardMeta
 from prereg.model.seal import Entry
 from prereg.model.study import Ceilings
+from prereg.store.ledger import parse_time
 
 
 class Clocks:
@@ -70,7 +71,7 @@ def study_seconds(entries: Iterable[Entry]) -> float:
     began: datetime | None = None
     last: datetime | None = None
     for entry in entries:
-        moment = datetime.fromisoformat(entry.time)
+        moment = parse_time(entry.time)
         if entry.type == "collection-started":
             if began is not None and last is not None:
                 total += (last - began).total_seconds()
@@ -83,9 +84,9 @@ def study_seconds(entries: Iterable[Entry]) -> float:
 
 
 def unit_seconds(metas: Iterable[ShardMeta]) -> dict[str, float]:
-    """What the stored shards of each unit took."""
+    """What the stored shards of each unit took, by metas as `read_meta` returns them."""
     spent: dict[str, float] = {}
     for meta in metas:
-        seconds = (datetime.fromisoformat(meta.ended) - datetime.fromisoformat(meta.started)).total_seconds()
+        seconds = (parse_time(meta.ended) - parse_time(meta.started)).total_seconds()
         spent[meta.unit] = spent.get(meta.unit, 0.0) + max(0.0, seconds)
     return spent

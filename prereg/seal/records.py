@@ -27,6 +27,7 @@ from prereg.seal.beside import (
     entries_of,
 )
 from prereg.seal.packing import BadShard, Encoded, pack, unpack
+from prereg.store.ledger import parse_time
 
 _COUNT = rb"(0|[1-9][0-9]{0,15})"
 _LINE = re.compile(
@@ -120,8 +121,14 @@ _KNOWN_GOOD = {"crash": "-"}
 
 
 def read_meta(data: bytes, *, where: str) -> ShardMeta:
-    """Parse a shard's meta. Raises a codec error."""
-    return read_machine(data, "shard-meta", ShardMeta, where=where)
+    """Parse a shard's meta. Raises a codec error, or BadShard for a time that no calendar has."""
+    meta = read_machine(data, "shard-meta", ShardMeta, where=where)
+    for name, text in (("started", meta.started), ("ended", meta.ended)):
+        try:
+            parse_time(text)
+        except ValueError as error:
+            raise BadShard(f"no such time: {error}", where=f"{where}#/{name}") from None
+    return meta
 
 
 def read_shard(

@@ -305,6 +305,15 @@ def test_every_planned_field_of_a_meta_counts(field: str, value: object) -> None
     assert caught.value.where == f"m#/{field}"
 
 
+@pytest.mark.parametrize("field", ["started", "ended"])
+@pytest.mark.parametrize("text", ["2026-02-30T12:00:00+00:00", "2026-03-01T24:00:01+00:00"])
+def test_a_meta_of_a_time_that_no_calendar_has(field: str, text: str) -> None:
+    meta = dataclasses.replace(meta_of(encode_shard(records())), **{field: text})  # type: ignore[arg-type]
+    with pytest.raises(BadShard, match="no such time") as caught:
+        read_meta(dump_file(to_json(meta)), where="m")
+    assert caught.value.where == f"m#/{field}"
+
+
 def test_the_ledger_and_the_meta_bind_both_files() -> None:
     encoded = encode_shard(records())
     meta = meta_of(encoded)

@@ -25,6 +25,7 @@ from prereg.store.ledger import (
     append,
     head_of,
     line_of,
+    mend,
     read_ledger,
     repair,
     timestamp,
@@ -242,6 +243,22 @@ def test_a_torn_tail_is_cut_off_and_said(paths: StudyPaths, cut: int) -> None:
     assert note is not None and f"{len(LINES[-1]) - cut} bytes" in note
     assert paths.ledger.read_bytes() == b"".join(LINES[:-1])
     assert repair(paths) is None
+
+
+def test_mending_touches_nothing_but_a_torn_tail(paths: StudyPaths) -> None:
+    mend(paths)
+    assert not paths.ledger.exists()
+    for data in (FULL, FULL + b"{}\n", FULL[:-5]):
+        paths.ledger.write_bytes(data)
+        mend(paths)
+        assert paths.ledger.read_bytes() == (data if data.endswith(b"\n") else b"".join(LINES[:-1]))
+
+
+def test_a_stamp_of_a_time_that_no_calendar_has() -> None:
+    body = {"seal": SEAL, "request_sha256": "1" * 64, "token_sha256": "2" * 64}
+    with pytest.raises(LedgerFault, match="does not exist") as caught:
+        line_of(2, timestamp(T0), "timestamped", "ada", {**body, "time": "2026-02-30T12:00:00+00:00"}, SEAL)
+    assert caught.value.where == "ledger.jsonl:2#/body/time"
 
 
 def test_a_torn_line_that_the_head_covers_is_no_crash(paths: StudyPaths) -> None:

@@ -6,7 +6,6 @@ from types import ModuleType
 import forge
 
 AT = "collected"
-OPEN = {"verify": "only the pattern is looked at", "analyse": "the same"}
 CAUGHT_BY = ("verify", "analyse", "auditor")
 NAMED = "00000.meta.json"
 
