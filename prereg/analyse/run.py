@@ -24,10 +24,12 @@ from prereg.seal.verify import verify_study
 from prereg.store.files import read_in, write_whole
 from prereg.store.folder import partial_of, walk
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import LedgerWriter
+from prereg.store.ledger import LedgerWriter, mend
 from prereg.store.repo import Repo
 
 NAME = "analysis/decisions.json"
+_WRITTEN = {NAME, "ledger.head.json", "ledger.head.json.sig"}
+"""The files of the study that an analysis writes whole."""
 STATES: tuple[State, ...] = ("collecting", "collected", "analysed", "audited")
 """The states in which a study may be analysed; for `collecting` see `_refuse_open`."""
 Progress = Callable[[str, int, int], None]
@@ -73,7 +75,7 @@ def analyse_study(
                 next_step=f"prereg analyse {paths.root}",
             )
         for name in walk(paths).files:
-            if partial_of(name) == NAME:
+            if partial_of(name) in _WRITTEN:
                 (paths.root / name).unlink()
         if entry is None:
             write_whole(paths.decisions, data)
@@ -119,6 +121,7 @@ def last_analysis(entries: tuple[Entry, ...]) -> Entry | None:
 
 def _gate(paths: StudyPaths) -> VerifiedStudy:
     """Verify all but the records' bytes, and let nothing through but what a killed analysis leaves."""
+    mend(paths)
     try:
         return verify_study(paths, need=STATES, records=False)
     except VerificationFailed as fault:
@@ -169,7 +172,7 @@ def _own_leftovers(paths: StudyPaths, verified: VerifiedStudy) -> bool:
     files = walk(paths).files
     partials = {target for name in files if (target := partial_of(name))}
     unsigned = verified.entries[verified.signed :]
-    if partials - {NAME} or any(e.type != "analysis" for e in unsigned):
+    if partials - _WRITTEN or any(e.type != "analysis" for e in unsigned):
         return False
     shards = plan(verified.study.protocol, verified.study.seeds)
     planned = {(s.unit.id, s.index): s for s in shards}

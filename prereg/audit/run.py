@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from prereg.audit.resume import audit_message, resume_audit
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import EngineFailed, VerificationFailed, WrongState
@@ -76,10 +77,14 @@ def run_auditor(paths: StudyPaths, *, without_history: bool = False, python: str
                 f"the auditor ended with {done.returncode} and no report: {tail}", where=str(paths.root)
             )
         report = target.read_bytes()
+    return _read_back(report, exit_code=done.returncode, text=done.stdout)
+
+
+def _read_back(report: bytes, *, exit_code: int = 0, text: str = "") -> AuditRun:
     value = loads_machine(report, where="audit/report.json")
     validate(value, "audit-report", where="audit/report.json")
     assert isinstance(value, dict)
-    return AuditRun(report=report, value=value, exit_code=done.returncode, text=done.stdout)
+    return AuditRun(report=report, value=value, exit_code=exit_code, text=text)
 
 
 def audit_study(
@@ -88,8 +93,9 @@ def audit_study(
     """Run the auditor, and sign, enter and commit its report if it reached the decisions.
 
     A report that says AGREES or DISAGREES becomes part of the study. One that says FAILED or INCOMPLETE does
-    not: there is no authentic ledger to enter it in. Raises WrongState before
-    analysis and for the author's own key, and Untrusted if the signer is no reviewer.
+    not: there is no authentic ledger to enter it in. An audit that was killed over its entry is completed,
+    and its report returned. Raises WrongState before analysis and for the author's own key, and Untrusted if
+    the signer is no reviewer.
     """
     manifest = read_manifest(read_once(paths.manifest)) if paths.manifest.exists() else None
     if manifest is None:
@@ -107,6 +113,9 @@ def audit_study(
         where=str(paths.allowed_signers),
     )
     refuse_uncommitted(paths)
+    report = resume_audit(paths, key=key, principal=principal)
+    if report is not None:
+        return _read_back(report)
     run = run_auditor(paths, without_history=without_history)
     if run.result not in ("AGREES", "DISAGREES"):
         return run
@@ -127,7 +136,7 @@ def audit_study(
             paths,
             key=key,
             principal=principal,
-            message=f"Audit study {paths.name}: {run.result}",
+            message=audit_message(paths, run.result),
             touched=[paths.audit_report.parent],
         )
     return run

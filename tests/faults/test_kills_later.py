@@ -1,6 +1,8 @@
 """`kill -9` of `seal`, `analyse` and `audit` at their durable steps; then it is run again.
 
-What such a run leaves is refused by name, with the command that takes it away; after that all is sound."""
+A killed `analyse` or `audit` is completed by the same verb. What a killed `seal` leaves is refused by name,
+with the command that takes it away. After that all is sound.
+"""
 
 from __future__ import annotations
 
@@ -63,18 +65,10 @@ def follow(done: verbs.Done, study: Path, env: dict[str, str]) -> bool:
         if (told := re.search(r"next: +(?:cd \S+ && )?(rm [^,)\n]+)", said)) is not None:
             subprocess.run(told[1], shell=True, cwd=study, check=True)
             return True
-        if "next:  prereg collect" in said:  # it mends a torn ledger, whatever there is to collect
-            verbs.run("collect", study, WHO["collect"], env)
-            return True
     return False
 
 
-OPEN = pytest.mark.xfail(
-    reason="killed between the head and its signature, `audit` fails for ever after", strict=True
-)
-
-
-@pytest.mark.parametrize("verb", ["seal", "analyse", pytest.param("audit", marks=OPEN)])
+@pytest.mark.parametrize("verb", ["seal", "analyse", "audit"])
 def test_it_can_be_run_again(
     verb: str, homes: dict[str, Path], tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -94,7 +88,7 @@ def test_it_can_be_run_again(
         assert done.code == -9, done.said
         for _ in range(6):
             done = verbs.run(verb, place, WHO[verb], env)
-            if done.code == 0 or not follow(done, place, env):
+            if done.code == 0 or verb != "seal" or not follow(done, place, env):
                 break
         # A kill after the last step leaves nothing to do.
         assert done.code in (0, 4), f"{kind} {at}: {done.said}"

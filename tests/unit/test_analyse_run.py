@@ -184,6 +184,18 @@ def test_a_killed_analysis_is_completed(
     assert clean(collected)
 
 
+@pytest.mark.parametrize("name", [".ledger.head.json.77.partial", ".ledger.head.json.sig.77.partial"])
+def test_an_unfinished_head_and_a_torn_line_of_a_killed_analysis_are_gone(
+    collected: StudyPaths, name: str
+) -> None:
+    (collected.root / name).write_bytes(b"{")
+    with collected.ledger.open("ab") as ledger:
+        ledger.write(b'{"actor":"ada@exa')
+    analyse(collected)
+    assert {s.status for s in verify_report(collected)} == {"ok"}
+    assert clean(collected)
+
+
 def test_an_unsigned_analysis_that_was_committed_by_hand_is_signed(
     collected: StudyPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
