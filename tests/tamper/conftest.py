@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "unit"), str(HERE)]
 
 import exact_fixture  # noqa: E402
+import lives_second  # noqa: E402
 import study_fixture  # noqa: E402
 import verbs  # noqa: E402
-from lives import KEYS, LIFE, OWN, OWN_CLASS, with_own_class  # noqa: E402
+from lives import KEYS, LIFE, OWN, OWN_CLASS, link_or_copy, with_own_class  # noqa: E402
 
 from prereg.analyse.run import analyse_study  # noqa: E402
 from prereg.audit.run import audit_study  # noqa: E402
@@ -50,3 +52,45 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = audit_study(paths, key=study_fixture.signing_key(paths, "rex"), principal="rex@example.org")
     assert run.result == "AGREES", run.text
     return place
+
+
+class Saved:
+    """Copies of a study at the states that it came to."""
+
+    def __init__(self, place: Path, to: Path) -> None:
+        self.states: dict[str, Path] = {}
+        self.place, self.to = place, to
+
+    def __call__(self, state: str) -> None:
+        self.states[state] = self.to / state
+        shutil.copytree(self.place, self.to / state, symlinks=True, copy_function=link_or_copy)
+
+
+@pytest.fixture(scope="session")
+def signed(life: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same for the study of edition 2 that has everything of sections 17 to 19."""
+    place, bare = tmp_path_factory.mktemp("signed") / "x", tmp_path_factory.mktemp("bare")
+    saved = Saved(place, tmp_path_factory.mktemp("signed-states"))
+    lives_second.signed_life(place, bare, life["cache"], saved)
+    return saved.states
+
+
+@pytest.fixture(scope="session")
+def second(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same for the study of edition 2 with records and a registered mechanism."""
+    place = tmp_path_factory.mktemp("second") / "x"
+    saved = Saved(place, tmp_path_factory.mktemp("second-states"))
+    lives_second.second_life(place, saved)
+    return saved.states
+
+
+@pytest.fixture(scope="session")
+def place_of(request: pytest.FixtureRequest) -> Callable[[str, str], Path]:
+    """Where a study lies at a state; it is made when it is first asked for."""
+
+    def found(study: str, state: str) -> Path:
+        if study == "exact":
+            return request.getfixturevalue("trees")  # type: ignore[no-any-return]
+        return request.getfixturevalue(study or "life")[state]  # type: ignore[no-any-return]
+
+    return found

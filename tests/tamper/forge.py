@@ -40,8 +40,8 @@ def manifest_text(study: Path, old: bytes, new: bytes) -> None:
     manifest_bytes(study, data.replace(old, new, 1))
 
 
-def sealed_file(study: Path, name: str, data: bytes) -> None:
-    """The author seals other bytes of one file: manifest, SHA256SUMS and signature say the same."""
+def sealed_file(study: Path, name: str, data: bytes, who: str = "ada") -> None:
+    """The author, or another, seals other bytes of a file: manifest, sums and signature say the same."""
     (study / name).write_bytes(data)
 
     def entered(value: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def sealed_file(study: Path, name: str, data: bytes) -> None:
     sums = (study / "seal" / "SHA256SUMS").read_text().splitlines(keepends=True)
     sums = [f"{sha(data)}  {name}\n" if line.endswith(f"  {name}\n") else line for line in sums]
     (study / "seal" / "SHA256SUMS").write_text("".join(sums))
-    manifest(study, entered)
+    manifest(study, entered, who)
 
 
 def sealed_text(study: Path, name: str, old: bytes, new: bytes) -> None:

@@ -1,0 +1,15 @@
+"""The author says that fewer draws were verified than were."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+STUDY = "second"
+AT = "analysed"
+CAUGHT_BY = ("auditor",)
+NAMED = "same"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.decisions(study, lambda value: value["configurations"][0].update(exposed=399))

@@ -1,0 +1,15 @@
+"""The author turns what the draws say of a mechanism."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+STUDY = "second"
+AT = "analysed"
+CAUGHT_BY = ("auditor",)
+NAMED = "same"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.decisions(study, lambda value: value["configurations"][0]["hypothesis"].update(status="COMPATIBLE"))

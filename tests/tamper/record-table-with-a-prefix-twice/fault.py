@@ -1,0 +1,15 @@
+"""A prefix has one reference."""
+
+from pathlib import Path
+from types import ModuleType
+
+import events
+
+STUDY = "second"
+AT = "sealed"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "events.json"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    events.resealed(study, lambda c: c["records"].append(c["records"][0]))

@@ -1,0 +1,15 @@
+"""An answer with the status of a refusal stamps nothing."""
+
+from pathlib import Path
+from types import ModuleType
+
+import stamps
+
+STUDY = "signed"
+AT = "stamped"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "seal/timestamp.tsr"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    stamps.enter(study, {stamps.RESPONSE: stamps.token(study, status=2)})

@@ -1,0 +1,15 @@
+"""A token that ends early is none."""
+
+from pathlib import Path
+from types import ModuleType
+
+import stamps
+
+STUDY = "signed"
+AT = "stamped"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "seal/timestamp.tsr"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    stamps.enter(study, {stamps.RESPONSE: (study / stamps.RESPONSE).read_bytes()[:-1]})

@@ -1,0 +1,15 @@
+"""The nonce is that of the request."""
+
+from pathlib import Path
+from types import ModuleType
+
+import stamps
+
+STUDY = "signed"
+AT = "stamped"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "seal/timestamp.tsr"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    stamps.enter(study, {stamps.RESPONSE: stamps.token(study, nonce=5)})
