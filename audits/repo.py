@@ -59,6 +59,35 @@ class Change:
     """The new object."""
 
 
+def _git(folder: Path, *arguments: str, feed: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes:
+    command = ["git", "--no-replace-objects", "--literal-pathspecs"]
+    for setting in _SETTINGS:
+        command += ["-c", setting]
+    environment = _ENVIRONMENT | {"PATH": os.environ.get("PATH", os.defpath)}
+    done = subprocess.run(
+        [*command, *arguments], input=feed, capture_output=True, cwd=folder, env=environment
+    )
+    if done.returncode not in fine:
+        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+        raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def head_file(folder: Path, path: str) -> bytes | None:
+    """The bytes of a file below a folder in HEAD; None where HEAD has none, or where there is no history.
+
+    Shallow and partial clones have a HEAD too, so that this asks less than ``Repository``.
+    """
+    try:
+        _git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    except (Fault, FileNotFoundError):
+        return None
+    listed = _git(folder, "ls-tree", "-z", "HEAD", "--", path)
+    if not listed:
+        return None
+    return _git(folder, "cat-file", "-p", listed.partition(b"\t")[0].split(b" ")[2].decode())
+
+
 class Repository:
     """The repository a folder is in."""
 
@@ -92,17 +121,7 @@ class Repository:
             raise NoHistory("the repository has no commit") from None
 
     def _git(self, *arguments: str, feed: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes:
-        command = ["git", "--no-replace-objects", "--literal-pathspecs"]
-        for setting in _SETTINGS:
-            command += ["-c", setting]
-        environment = _ENVIRONMENT | {"PATH": os.environ.get("PATH", os.defpath)}
-        done = subprocess.run(
-            [*command, *arguments], input=feed, capture_output=True, cwd=self._folder, env=environment
-        )
-        if done.returncode not in fine:
-            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
-            raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
-        return done.stdout
+        return _git(self._folder, *arguments, feed=feed, fine=fine)
 
     def parents(self) -> dict[str, tuple[str, ...]]:
         """Every commit of HEAD's history with its parents, parents before children."""

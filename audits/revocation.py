@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from audits.fault import Fault
+from audits.fault import Fault, Found
 from audits.jsonc import parse
 from audits.load import moment
+from audits.repo import head_file
 from audits.schema import Schema
 
 REVOCATIONS = "revocations.json"
@@ -62,3 +63,19 @@ def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> 
     except Fault as fault:
         raise fault.at(str(path)) from None
     return revoked
+
+
+def check_kept(repository: Path, found: Found) -> None:
+    """Step 4: the revocations that HEAD has lie in the folder as HEAD has them, whichever the reviewer names."""
+    path = f"trust/{REVOCATIONS}"
+    committed = head_file(repository, path)
+    if committed is None:
+        return
+    then = "put back what HEAD has, or commit the change"
+    try:
+        there = (repository / path).read_bytes()
+    except OSError as error:
+        found.fault(f"HEAD has it, and here it cannot be read: {error.strerror}", file=path, then=then)
+        return
+    if there != committed:
+        found.fault("HEAD has other bytes than those read here", file=path, then=then)

@@ -22,7 +22,7 @@ from audits.plan import load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
 from audits.report import Outcome
-from audits.revocation import REVOCATIONS, load_revocations
+from audits.revocation import REVOCATIONS, check_kept, load_revocations
 from audits.rules import load_schemas
 from audits.schema import Schema
 from audits.seal import MANIFEST, check_files, check_folder, check_manifest
@@ -149,7 +149,9 @@ class Audit:
             raise Unavailable("needs the manifest (step 2)")
         signers, roles, given = self._options.signers, self._options.roles, self._options.revocations
         # Keys that the reviewer names elsewhere do not make those of the repository good again.
-        own = self._options.study.resolve().parent.parent / "trust"
+        repository = self._options.study.resolve().parent.parent
+        check_kept(repository, found)
+        own = repository / "trust"
         paths = (
             [given] if given else sorted({folder / REVOCATIONS for folder in (own, signers.resolve().parent)})
         )

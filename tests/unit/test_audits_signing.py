@@ -243,3 +243,25 @@ def test_revocations_that_cannot_be_read_are_a_fault_in_both_editions(tmp_path: 
     (builder.root / "trust/revocations.json").unlink()
     revoke(builder, "author", "2026-01-01T00:00:00+00:00", "lost")
     assert 4 in failed(look(builder.folder))
+
+
+def test_revocations_that_only_head_has_still_are_asked_for(tmp_path: Path, keys: Path) -> None:
+    """Taken out of the folder, or changed there, they would let a revoked key count again."""
+    builder = build(tmp_path, keys, Plan(upto="sealed"))
+    path = builder.root / "trust/revocations.json"
+    revoke(builder, "stranger", LATE, "lost")
+    assert failed(look(builder.folder)) == {}
+    builder.commit("a key was lost")
+    assert failed(look(builder.folder)) == {}
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\n")
+    named = tmp_path / "named.json"
+    named.write_bytes(whole)
+    for options in ({}, {"without_history": True}, {"revocations": named}):
+        found = failed(look(builder.folder, **options))
+        assert "trust/revocations.json: HEAD has other bytes" in found[4]
+    path.unlink()
+    found = failed(look(builder.folder))
+    assert "trust/revocations.json: HEAD has it, and here" in found[4]
+    builder.commit("no key is revoked")
+    assert failed(look(builder.folder)) == {}
