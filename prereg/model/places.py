@@ -9,6 +9,7 @@ from prereg.model.seal import EDITION_2, Entry, EntryType, State
 
 _ONCE_A_SEAL: tuple[EntryType, ...] = ("cosigned", "timestamped")
 _AFTER_THE_END: tuple[EntryType, ...] = ("analysis", "audit", "pushed", "deviation", "relocation", "closed")
+_JUDGED: tuple[EntryType, ...] = ("analysis", "audit")
 _DURING: tuple[EntryType, ...] = ("shard-stored", "unit-invalid", "collection-ended")
 _SEALS: tuple[EntryType, ...] = ("sealed", "amended")
 
@@ -38,7 +39,11 @@ def state(entries: Sequence[Entry]) -> State:
 
 
 def place_fault(entries: Sequence[Entry], entry: Entry) -> str | None:
-    """Why `entry` may not follow `entries`, or None. Looks at types alone, and at actors where they count."""
+    """Why `entry` may not follow `entries`, or None.
+
+    Looks at types, at `complete`, and at actors where they count. That an analysis of an incomplete
+    collection needs a protocol that bounds what is missing is for whoever knows the protocol.
+    """
     kind = entry.type
     if not entries:
         return None if kind == "sealed" else f"starts with {kind}, not with sealed"
@@ -48,10 +53,14 @@ def place_fault(entries: Sequence[Entry], entry: Entry) -> str | None:
     if last.type == "closed":
         return f"{kind} after the study was closed"
     if kind not in _AFTER_THE_END:
-        if last.type in ("analysis", "audit"):
+        if last.type in _JUDGED:
             return f"{kind} after an {last.type}"
         if last.type == "collection-ended" and last.body["complete"]:
             return f"{kind} after the collection was complete"
+    if kind == "analysis" and last.type not in ("collection-ended", *_JUDGED):
+        return "analysis before a collection has ended"
+    if kind == "audit" and last.type not in _JUDGED and not is_complete(entries):
+        return "audit before a collection was complete or an analysis"
     if kind in _DURING and last.type in ("sealed", "amended", "collection-ended"):
         return f"{kind} outside a collection"
     if kind in ("amended", *_ONCE_A_SEAL) and any(e.type == "collection-started" for e in entries):
@@ -80,6 +89,11 @@ def spans(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 def deviations_of(entries: Sequence[Entry]) -> list[Entry]:
     """The departures from the protocol that were told, in order; whoever shows decisions shows them too."""
     return [e for e in entries if e.type == "deviation"]
+
+
+def is_complete(entries: Sequence[Entry]) -> bool:
+    """Whether some `collection-ended` says that nothing is missing."""
+    return any(e.type == "collection-ended" and e.body["complete"] for e in entries)
 
 
 def bearing(entries: Sequence[Entry]) -> Entry:

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
+from prereg.model.places import is_complete
 from prereg.model.plan import Shard
 from prereg.model.seal import EDITION_2, Entry
 from prereg.model.study import Study
@@ -81,8 +82,13 @@ def check_bodies(
                     _about(entry, study, units, line)
             case "relocation":
                 _relocated(entry, stored, line)
-            case "analysis" | "audit":
-                pass  # held against their files in step 8
+            case "analysis":
+                if study.protocol.missing != "bound" and not is_complete(entries[: number - 1]):
+                    raise VerificationFailed(
+                        "shards are missing, and the protocol does not bound them", where=f"{line}/type"
+                    )
+            case "audit":
+                pass  # held against its file in step 8
             case "cosigned" | "timestamped":
                 pass  # held against their files in step 4
             case "pushed":

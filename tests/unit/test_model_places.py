@@ -38,6 +38,8 @@ ALLOWED = [
     (*START, "deviation", "part", "pushed", "collection-started", "relocation", "shard-stored"),
     (*START, END, "deviation", "pushed", "relocation", "analysis", "deviation", "audit", "pushed", "closed"),
     (*START, "closed"),
+    (*START, "part", "pushed", "analysis", "analysis", "audit", "analysis"),
+    (*START, END, "audit", "analysis"),
 ]
 REFUSED = [
     ((), "deviation", "starts with deviation"),
@@ -55,10 +57,17 @@ REFUSED = [
     (("sealed", "amended", "timestamped"), "timestamped", "second timestamped"),
     ((*START, END), "amended", "after the collection was complete"),
     ((*START, END, "deviation"), "collection-started", "after the collection was complete"),
-    ((*START, "analysis", "pushed"), "shard-stored", "shard-stored after an analysis"),
+    ((*START, "part", "analysis", "pushed"), "shard-stored", "shard-stored after an analysis"),
     (("sealed", "deviation"), "shard-stored", "outside a collection"),
     (("sealed", "amended"), "unit-invalid", "outside a collection"),
     ((*START, "part", "pushed"), END, "outside a collection"),
+    (("sealed",), "analysis", "analysis before a collection has ended"),
+    (("sealed", "amended", "pushed"), "analysis", "analysis before a collection has ended"),
+    (START, "analysis", "analysis before a collection has ended"),
+    ((*START, "shard-stored"), "analysis", "analysis before a collection has ended"),
+    ((*START, "part", "collection-started"), "analysis", "analysis before a collection has ended"),
+    (("sealed",), "audit", "audit before a collection was complete or an analysis"),
+    ((*START, "part"), "audit", "audit before a collection was complete or an analysis"),
 ]
 STATES = [
     (("sealed", "cosigned", "timestamped", "pushed", "deviation"), "sealed"),

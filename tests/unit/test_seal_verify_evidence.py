@@ -159,6 +159,13 @@ class TestEntriesAgainstThePlan:
         enter(collected, "analysis", {"seal": seal_digest, "decisions_sha256": "0" * 64}, "col")
         fails(collected, 6, "has no role author")
 
+    def test_an_analysis_of_what_is_missing_needs_a_protocol_that_bounds_it(self, sealed: StudyPaths) -> None:
+        fabricate_records(sealed, skip=[("main.fair.old", 0)])
+        seal_digest = digest(sealed.manifest.read_bytes())
+        enter(sealed, "analysis", {"seal": seal_digest, "decisions_sha256": "0" * 64}, "ada")
+        error = fails(sealed, 6, "shards are missing, and the protocol does not bound them")
+        assert error.where == f"ledger.jsonl:{len(sealed.ledger.read_bytes().splitlines())}#/type"
+
     def test_head_of_the_last_entry_is_not_another_persons(self, collected: StudyPaths) -> None:
         with pytest.raises(VerificationFailed, match="cannot sign its head"):
             finish(collected, "ada")
