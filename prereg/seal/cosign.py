@@ -45,12 +45,12 @@ def cosign_study(paths: StudyPaths, *, key: SigningKey, principal: str) -> Cosig
 
     def body(verified: VerifiedStudy) -> Mapping[str, Any]:
         _refuse(verified, key, principal)
-        manifest = read_once(paths.manifest)
-        if not file.exists():  # else the entry is there too, and only its head and commit were cut off
-            armored = key.sign(manifest, namespace=SEAL)
-            file.parent.mkdir(exist_ok=True)
+        if file.exists():  # then the entry is there too, and only its head and commit were cut off
+            armored = read_once(file)
+        else:
+            armored = key.sign(verified.manifest_bytes, namespace=SEAL)
             write_whole(file, armored)
-        return {"seal": verified.seal, "signature_sha256": digest(read_once(file))}
+        return {"seal": verified.seal, "signature_sha256": digest(armored)}
 
     refuse_uncommitted(paths)
     entry, commit = enter(

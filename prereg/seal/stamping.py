@@ -52,7 +52,7 @@ def timestamp_study(
                 where=f"{paths.root}/protocol.json",
                 next_step=f"prereg status {paths.root}",
             )
-        signature, roots = read_once(paths.manifest_signature), verified.files[plan.roots]
+        signature, roots = verified.signature, verified.files[plan.roots]
         if verified.stamp.time is None:
             request = new_request(signature)
             response = ask(url, request, timeout=timeout)

@@ -33,6 +33,10 @@ class VerifiedStudy:
     manifest: Manifest
     seal: str
     """The seal digest."""
+    manifest_bytes: bytes
+    """The bytes of seal/manifest.json: what was hashed and parsed."""
+    signature: bytes
+    """The bytes of seal/manifest.json.sig: what was checked."""
     entries: tuple[Entry, ...]
     state: State
     head: str
@@ -163,6 +167,8 @@ class Run:
             study=self.study,
             manifest=self.manifest,
             seal=self.seal,
+            manifest_bytes=self.manifest_bytes,
+            signature=self.signatures[self.seal],
             entries=self.entries,
             state=state(self.entries),
             head=head_of(self.ledger),

@@ -13,6 +13,7 @@ from prereg.codec.canonical import digest
 from prereg.collect.gates import verify as gate_3
 from prereg.errors import UsageError, VerificationFailed, WrongState
 from prereg.seal import cosign as cosign_verb
+from prereg.seal import sshsig
 from prereg.seal.keys import load_key
 from prereg.seal.standing import standing
 from prereg.seal.trust import Untrusted, add_signer
@@ -254,6 +255,21 @@ class TestKilled:
         done = cosign(half, "bob")
         assert done.entry.seq == 2 and done.signatures.complete
         assert git(half.repository, "status", "--porcelain") == ""
+
+
+def test_what_was_verified_is_signed_and_not_what_lies_there_by_then(
+    half: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = half.manifest.read_bytes()
+
+    def swap(*_arguments: object, **_named: object) -> None:
+        half.manifest.write_bytes(b"other bytes")
+
+    with monkeypatch.context() as patch, pytest.raises(VerificationFailed):
+        patch.setattr(cosign_verb, "check_signer", swap)  # the last thing before the signature
+        cosign(half, "bob")
+    armored = half.cosignature("bob@example.org").read_bytes()
+    sshsig.verify(armored, sealed, namespace="prereg-seal", where="")
 
 
 def test_the_standing_of_a_draft_is_none(tmp_path: Path) -> None:

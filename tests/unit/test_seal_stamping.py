@@ -14,10 +14,11 @@ import pytest
 from prereg.collect.gates import verify as gate_3
 from prereg.draft.lint import check_study
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
+from prereg.seal import stamping
 from prereg.seal.rotation import revoke_key
 from prereg.seal.stamping import Stamped, timestamp_study
 from prereg.seal.standing import standing
-from prereg.seal.timestamp import BadTimestamp
+from prereg.seal.timestamp import BadTimestamp, check_request
 from prereg.seal.timestamp_client import new_request
 from prereg.seal.verify import verify_study
 from prereg.store.layout import StudyPaths
@@ -95,6 +96,28 @@ def test_a_stamp_that_is_owed_stands_before_the_collection(owed: StudyPaths, url
     gate_3(owed)
     fabricate_records(owed)
     verify_study(owed)
+
+
+def test_what_was_verified_is_stamped_and_not_what_lies_there_by_then(
+    owed: StudyPaths, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = stamping.admit, []
+    armored = owed.manifest_signature.read_bytes()
+
+    def admit(*given: object, **named: object) -> object:
+        found = real(*given, **named)  # type: ignore[arg-type]
+        owed.manifest_signature.write_bytes(b"other bytes")
+        return found
+
+    def ask(_url: str, request: bytes, **_named: object) -> bytes:
+        asked.append(request)
+        raise EvidenceIncomplete("nobody is there")
+
+    monkeypatch.setattr(stamping, "admit", admit)
+    monkeypatch.setattr(stamping, "ask", ask)
+    with pytest.raises(EvidenceIncomplete, match="nobody is there"):
+        stamp(owed, url)
+    check_request(asked[0], armored)
 
 
 def test_a_second_stamp_is_refused(stamped: StudyPaths, url: str) -> None:
