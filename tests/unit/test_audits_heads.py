@@ -116,6 +116,9 @@ UNSOUND: dict[str, tuple[Callable[[Copy], object], str]] = {
     "from before its line": (
         lambda c: _put(c, _head(c, 1, time="2026-11-29T09:00:00.000001+00:00"), "author"), "#/time",
     ),
+    "from after its line": (
+        lambda c: _put(c, _head(c, 1, time="2026-11-29T12:00:00.000001+00:00"), "author"), "#/time",
+    ),
     "of another schema": (lambda c: _put(c, _head(c, 1, schema="prereg/head/v2"), "author"), "#/schema"),
     "that is not canonical": (_wide, HEAD),
     "that is a link": (_linked, "no regular file"),
