@@ -63,12 +63,14 @@ def read_in(root: Path, name: str) -> tuple[bytes, str]:
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a crash leaves the old file or the new one, never a part.
 
-    Temporary file in the same folder, fsync, rename, fsync of the folder.
+    Temporary file in the same folder, fsync, rename, fsync of the folder. The temporary file is always a new
+    one: its name can be foretold, so whatever has it already, a link to somewhere else perhaps, is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    fd = _open_new(partial)
     try:
-        with partial.open("wb") as handle:
+        with os.fdopen(fd, "wb") as handle:
             handle.write(data)
             handle.flush()
             os.fsync(handle.fileno())
@@ -76,6 +78,16 @@ def write_whole(path: Path, data: bytes) -> None:
     finally:
         partial.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def _open_new(path: Path) -> int:
+    """A descriptor of a file that was not there before; what has its name is unlinked, never followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o666)
 
 
 def sync_folder(folder: Path) -> None:
