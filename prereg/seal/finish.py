@@ -12,6 +12,7 @@ from prereg.seal.head import REMEDY, head_bytes, sign_head
 from prereg.seal.keys import SigningKey
 from prereg.seal.trailers import trailers
 from prereg.store.files import read_once, write_whole
+from prereg.store.folder import leftovers, partial_of
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import head_of, read_ledger
 from prereg.store.lock import study_lock
@@ -42,6 +43,10 @@ def sign_head_and_commit(
         study = _study_of(paths)
         head = head_of(data)
         signed = head_bytes(study, entries, head)
+        # Under the lock, an unfinished write of one of these is what a killed verb left.
+        for file in leftovers(paths):
+            if partial_of(file.name) in (paths.head.name, paths.head_signature.name):
+                file.unlink()
         write_whole(paths.head, signed)
         write_whole(paths.head_signature, sign_head(signed, key))
         return Repo.find(paths.root).commit(
