@@ -32,6 +32,7 @@ from tests.unit.seal_kit import (
 )
 from tests.unit.study_fixture import (
     copy_repository,
+    fabricate_records,
     git,
     make_study,
     seal,
