@@ -63,24 +63,52 @@ def parse_roles(data: bytes, *, where: str) -> dict[str, tuple[Role, ...]]:
 def load_trust(paths: StudyPaths) -> Trust:
     """The trust files of the study's repository.
 
-    Raises EvidenceIncomplete if one is missing (revocations.json may be), UsageError if one cannot be read,
-    and Untrusted if a key or a principal is both an author's and a reviewer's.
+    Raises EvidenceIncomplete if one is missing (revocations.json may be, where HEAD has none), UsageError if
+    one cannot be read, and Untrusted if a key or a principal is both an author's and a reviewer's, or if HEAD
+    has other revocations than lie here.
     """
-    return read_trust(paths.allowed_signers, paths.roles)
+    return read_trust(paths.allowed_signers, paths.roles, committed=_committed_revocations(paths))
 
 
-def read_trust(allowed_signers: Path, roles: Path) -> Trust:
-    """The files, checked against each other; revocations.json lies beside them. See `load_trust`."""
+def read_trust(allowed_signers: Path, roles: Path, *, committed: str | None = None) -> Trust:
+    """The files, checked against each other; revocations.json lies beside them. See `load_trust`.
+
+    `committed` is the blob that revocations.json must be.
+    """
     revoked = allowed_signers.with_name(REVOCATIONS)
     try:
         signers = parse_allowed_signers(read_once(allowed_signers), where=str(allowed_signers))
         known = parse_roles(read_once(roles), where=str(roles))
     except EvidenceIncomplete as error:
         raise EvidenceIncomplete(error.what, where=error.where, next_step=_TRUST) from None
-    gone = parse_revocations(read_once(revoked), where=str(revoked)) if os.path.lexists(revoked) else {}
+    data = read_once(revoked) if os.path.lexists(revoked) else None
+    if committed is not None and (data is None or Repo.blob_id(data, like=committed) != committed):
+        what = "is missing" if data is None else "is not as it was committed"
+        raise Untrusted(
+            f"{what}: without what HEAD has of it a revoked key would count",
+            where=str(revoked),
+            next_step=f"git checkout HEAD -- {revoked}, or commit it if it is meant",
+        )
+    gone = {} if data is None else parse_revocations(data, where=str(revoked))
     trust = Trust(signers=signers, roles=known, revocations=gone, where=str(allowed_signers))
     refuse_both(trust)
     return trust
+
+
+def _committed_revocations(paths: StudyPaths) -> str | None:
+    """The blob of revocations.json in HEAD; None where it has none, or where there is no history to ask."""
+    try:
+        # The repository that trust/ lies in: one that was made around the study alone has no say.
+        repo = Repo.find(paths.repository)
+    except WrongState:
+        return None
+    head = repo.head()
+    if head is None:
+        return None
+    file = paths.allowed_signers.with_name(REVOCATIONS)
+    # By its tree: that an object cannot be read must not look as if it were not there.
+    named = repo.blobs_at(head, file).get(repo.relative(file))
+    return None if named is None else named[1]
 
 
 def refuse_both(trust: Trust) -> None:

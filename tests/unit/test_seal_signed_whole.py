@@ -21,7 +21,7 @@ from prereg.seal.cosign import cosign_study
 from prereg.seal.keys import load_key
 from prereg.seal.rotation import revoke_key
 from prereg.seal.stamping import timestamp_study
-from prereg.seal.trust import add_signer, load_trust, refuse_uncommitted
+from prereg.seal.trust import Untrusted, add_signer, load_trust, refuse_uncommitted
 from prereg.seal.verify import verify_study
 from prereg.store.layout import StudyPaths
 from tests.unit.seal_kit import fails
@@ -227,3 +227,34 @@ def test_a_cosigner_of_another_kind_of_key(tmp_path: Path) -> None:
     shutil.rmtree(paths.cosign)
     with pytest.raises(VerificationFailed, match="its signature is missing"):
         verify_study(paths)
+
+
+@pytest.mark.parametrize("change", ["removed", "other"])
+def test_revocations_that_head_has_are_missed_where_they_are_not(tmp_path: Path, change: str) -> None:
+    paths = make_study(tmp_path)
+    seal(paths)
+    revoke_key(paths.repository, signing_key(paths, "ada").fingerprint, "compromised", "n")
+    file = paths.repository / "trust" / "revocations.json"
+    fails(paths, 4, "revoked as compromised")
+    git(paths.repository, "add", "trust")
+    git(paths.repository, "commit", "-q", "-m", "Revoke")
+    file.unlink()
+    what = "is missing"
+    if change == "other":
+        revoke_key(paths.repository, signing_key(paths, "rex").fingerprint, "lost", "n")
+        what = "is not as it was committed"
+    assert fails(paths, 4, what).where == str(file)
+    with pytest.raises(Untrusted, match=what):  # nobody signs either
+        seal(make_study(tmp_path, study="second", first_seed=9_000))
+    # Neither a repository around the study nor an object that cannot be read hides them.
+    blob = git(paths.repository, "rev-parse", "HEAD:trust/revocations.json").strip()
+    (paths.repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    git(paths.root, "init", "-q")
+    with pytest.raises(Untrusted, match=what):
+        load_trust(paths)
+
+
+def test_without_history_nobody_is_asked_for_revocations(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    shutil.rmtree(paths.repository / ".git")
+    assert load_trust(paths).revocations == {}
