@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from prereg.errors import VerificationFailed
 from prereg.seal.lineage import Sealed
@@ -24,6 +24,26 @@ def seal_tag(study: str, amendment: int) -> str:
     return f"prereg/{study}/" + (f"amended-{amendment}" if amendment else "sealed")
 
 
+def trailers_of(message: str) -> dict[str, list[str]]:
+    """The trailers of a message, by name in lower case: lines `Name: value` of its last paragraph.
+
+    That paragraph is not the first. Nothing that git is told decides what a trailer is.
+    """
+    paragraphs: list[list[str]] = [[]]
+    for line in message.split("\n"):
+        if line.strip():
+            paragraphs[-1].append(line)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    filled = [lines for lines in paragraphs if lines]
+    found: dict[str, list[str]] = {}
+    for line in filled[-1] if len(filled) > 1 else ():
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip().lower(), []).append(value.strip())
+    return found
+
+
 def check_trailers(
     paths: StudyPaths, *, sealed: str, study: str, seals: Collection[str], lines: Collection[str]
 ) -> int:
@@ -32,30 +52,19 @@ def check_trailers(
     Each has one seal, of `seals`, and one head, of `lines`. Raises VerificationFailed, naming the commit.
     """
     looked = 0
-    for commit, found in Repo.find(paths.root).trailers_since(sealed).items():
-        if study not in found.get(STUDY, ()):
-            continue
-        looked += 1
-        for name, known, what in (
-            (SEAL, seals, "no seal of this study"),
-            (HEAD, lines, "the digest of no line of ledger.jsonl"),
-        ):
-            values = found.get(name, [])
-            if len(values) != 1:
-                raise VerificationFailed(
-                    f"its message has {len(values)} trailers {name}, not one", where=f"commit {commit[:12]}"
-                )
-            if values[0] not in known:
-                raise VerificationFailed(
-                    f"its trailer {name} is {what}: {values[0]:.80}", where=f"commit {commit[:12]}"
-                )
+    for commit, message in Repo.find(paths.root).messages_since(sealed).items():
+        found = trailers_of(message)
+        if study in found.get(STUDY.lower(), ()):
+            looked += 1
+            _check(found, seals, lines, f"commit {commit[:12]}", "no seal of this study")
     return looked
 
 
-def check_tags(paths: StudyPaths, *, study: str, lineage: Sequence[Sealed]) -> int:
+def check_tags(paths: StudyPaths, *, study: str, lineage: Sequence[Sealed], lines: Collection[str]) -> int:
     """Check the study's tags of seals, those that are there; returns how many.
 
-    Raises VerificationFailed for one that is on no commit with the manifest of that name.
+    Raises VerificationFailed for one that is on no commit with the manifest of that name, or whose message
+    does not name that seal and a head of `lines`.
     """
     repo = Repo.find(paths.root)
     looked = 0
@@ -77,4 +86,27 @@ def check_tags(paths: StudyPaths, *, study: str, lineage: Sequence[Sealed]) -> i
                 where=f"tag {tag}",
                 next_step=f"git show {tag}",
             )
+        # A tag without a message of its own is a name for the commit and says nothing.
+        if (told := repo.tag(tag)) is not None:
+            seal = (lineage[number].seal,)
+            _check(trailers_of(told.message), seal, lines, f"tag {tag}", "not the seal of that name")
     return looked
+
+
+def _check(
+    found: Mapping[str, Sequence[str]],
+    seals: Collection[str],
+    lines: Collection[str],
+    where: str,
+    otherwise: str,
+) -> None:
+    """Raise VerificationFailed unless there is one seal, of `seals`, and one head, of `lines`."""
+    for name, known, what in (
+        (SEAL, seals, otherwise),
+        (HEAD, lines, "the digest of no line of ledger.jsonl"),
+    ):
+        values = found.get(name.lower(), [])
+        if len(values) != 1:
+            raise VerificationFailed(f"its message has {len(values)} trailers {name}, not one", where=where)
+        if values[0] not in known:
+            raise VerificationFailed(f"its trailer {name} is {what}: {values[0]:.80}", where=where)
