@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NoReturn
@@ -25,6 +26,7 @@ from prereg.errors import VerificationFailed
 from prereg.seal.der import OCTETS, NotDer
 from prereg.seal.timestamp_token import (
     CONTENT_TYPE,
+    MAX_BYTES,
     MESSAGE_DIGEST,
     SHA1,
     SHA256,
@@ -77,6 +79,7 @@ class BadTimestamp(VerificationFailed):
 
 def check_request(request: bytes, signature: bytes) -> None:
     """Check that `request` asks for a stamp of `signature` as section 18 wants it. Raises BadTimestamp."""
+    _check_size(request, REQUEST)
     try:
         asked = parse_request(request)
     except NotDer as error:
@@ -97,6 +100,7 @@ def verify_timestamp(request: bytes, response: bytes, *, signature: bytes, roots
     Raises BadTimestamp for anything that section 18 does not call verified.
     """
     check_request(request, signature)
+    _check_size(response, RESPONSE)
     asked = parse_request(request)
     try:
         found = parse_response(response)
@@ -111,11 +115,18 @@ def verify_timestamp(request: bytes, response: bytes, *, signature: bytes, roots
     info = found.token.info
     if info.version != 1:
         _bad(f"its TSTInfo has version {info.version}, not 1", RESPONSE)
+    if info.critical:
+        _bad(f"its TSTInfo has a critical extension, {info.critical[0]}", RESPONSE)
     if info.imprint != asked.imprint:
         _bad("is for other bytes than the request", RESPONSE)
     if info.nonce != asked.nonce:
         _bad("has another nonce than the request" if info.nonce is not None else "has no nonce", RESPONSE)
     return info.time
+
+
+def _check_size(data: bytes, where: str) -> None:
+    if len(data) > MAX_BYTES:
+        _bad(f"has {len(data)} bytes, more than {MAX_BYTES}", where)
 
 
 def load_roots(data: bytes, *, where: str) -> list[x509.Certificate]:
@@ -222,26 +233,39 @@ def _check_chain(
     """A chain of certificates of the token leads from `leaf` to a root, each of them valid at `at`."""
     if not _valid_at(leaf, at):
         _bad(f"its signer's certificate was not valid at {at.isoformat()}", RESPONSE)
-    # Each certificate is looked at once, so a token cannot make this long.
-    reached, waiting = [leaf], [leaf]
-    expired = False
+    # By the number of authorities below, fewest first, so that a path length is judged on the best chain, and
+    # each certificate is looked at once, so that a token cannot make this long.
+    reached, waiting = [leaf], deque([(leaf, 0)])
+    faults: set[str] = set()
     while waiting:
-        certificate = waiting.pop()
+        certificate, below = waiting.popleft()
         for root in roots:
             if _issued(certificate, root):
-                if _valid_at(root, at):
+                fault = _fault(root, below, at)
+                if fault is None:
                     return
-                expired = True
+                faults.add(fault)
         for issuer in pool:
             if issuer in reached or not _issued(certificate, issuer):
                 continue
             reached.append(issuer)
-            if _valid_at(issuer, at):
-                waiting.append(issuer)
+            fault = _fault(issuer, below, at)
+            if fault is None:
+                waiting.append((issuer, below + 1))
             else:
-                expired = True
-    why = f": one was not valid at {at.isoformat()}" if expired else ""
+                faults.add(fault)
+    why = f": {'; '.join(sorted(faults))}" if faults else ""
     _bad(f"no chain of certificates leads from its signer to one of the roots{why}", RESPONSE)
+
+
+def _fault(issuer: x509.Certificate, below: int, at: datetime) -> str | None:
+    """Why an authority may not stand in a chain with `below` authorities between it and the signer."""
+    if not _valid_at(issuer, at):
+        return f"one was not valid at {at.isoformat()}"
+    longest = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value.path_length
+    if longest is not None and below > longest:
+        return f"one allows {longest} authorities below it, and there are {below}"
+    return None
 
 
 def _issued(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:

@@ -11,12 +11,11 @@ from http.client import HTTPException
 from typing import IO, Any
 
 from prereg.errors import EvidenceIncomplete, UsageError
+from prereg.seal.timestamp_token import MAX_BYTES
 
 QUERY, REPLY = "application/timestamp-query", "application/timestamp-reply"
 TIMEOUT_SECONDS = 30.0
 """Longest wait for the whole answer."""
-MAX_ANSWER = 1 << 20
-"""Longest answer that is read, in bytes; real ones have 1,500 to 8,000."""
 
 
 def new_request(signature: bytes) -> bytes:
@@ -84,8 +83,8 @@ def _read(answer: IO[bytes], url: str, ends: float) -> bytes:
     data = b""
     while piece := read(65_536):
         data += piece
-        if len(data) > MAX_ANSWER:
-            raise _no_stamp(url, f"sends more than {MAX_ANSWER} bytes")
+        if len(data) > MAX_BYTES:
+            raise _no_stamp(url, f"sends more than {MAX_BYTES} bytes")
         if time.monotonic() > ends:
             raise TimeoutError
     return data

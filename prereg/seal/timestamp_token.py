@@ -18,6 +18,9 @@ SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.47"
 SHA1 = "1.3.14.3.2.26"
 SHA256 = "2.16.840.1.101.3.4.2.1"
 
+MAX_BYTES = 65_536
+"""Longest request or response, in bytes; real responses have 1,500 to 8,000."""
+
 _TIME = re.compile(r"([0-9]{14})(?:\.([0-9]*[1-9]))?Z")
 
 
@@ -49,6 +52,8 @@ class TstInfo:
     time: datetime
     """`genTime`, UTC; what is finer than a microsecond is dropped."""
     nonce: int | None
+    critical: tuple[str, ...]
+    """Identifiers of the extensions that may not be passed over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,14 +190,29 @@ def _info(data: bytes) -> TstInfo:
     parts.optional(der.BOOLEAN)  # ordering
     nonce = parts.optional(der.INTEGER)
     parts.optional(0xA0)  # the authority's name
-    parts.optional(0xA1)  # extensions
+    extensions = parts.optional(0xA1)
     parts.end()
     return TstInfo(
         version=version,
         imprint=imprint,
         time=time,
         nonce=None if nonce is None else nonce.integer("the nonce"),
+        critical=() if extensions is None else _critical(extensions),
     )
+
+
+def _critical(extensions: Value) -> tuple[str, ...]:
+    """The identifiers of those that are critical."""
+    found = []
+    for one in Parts(rest=extensions.content, what="the extensions").all():
+        fields = one.parts(der.SEQUENCE, "an extension")
+        name = fields.take().oid("an extension")
+        critical = fields.optional(der.BOOLEAN)
+        if critical is not None and critical.boolean("critical"):
+            found.append(name)
+        fields.take().octets("an extension")
+        fields.end()
+    return tuple(found)
 
 
 def _signer(value: Value) -> SignerInfo:

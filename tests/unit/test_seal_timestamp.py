@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from prereg.errors import EvidenceIncomplete, UsageError
 from prereg.seal.der import NotDer
 from prereg.seal.timestamp import BadTimestamp, check_request, verify_timestamp
-from prereg.seal.timestamp_client import MAX_ANSWER, ask, new_request
-from prereg.seal.timestamp_token import parse_request, parse_response
+from prereg.seal.timestamp_client import ask, new_request
+from prereg.seal.timestamp_token import MAX_BYTES, parse_request, parse_response
 from tests.unit.timestamp_fixture import NOW, STAMPING, Authority, integer, oid, seq, serve, tlv
 
 SIGNATURE = b"-----BEGIN SSH SIGNATURE-----\nthese very bytes\n"
@@ -76,6 +76,10 @@ def test_what_is_written_here_is_verified_too(authority: Authority) -> None:
     assert verify(request, with_fraction, authority) == NOW.replace(microsecond=250_000)
 
 
+def extension(critical: bytes) -> bytes:
+    return tlv(0xA1, seq(oid("1.2.3"), critical, tlv(4, b"x")))
+
+
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "other digest": ({"imprint": b"\1" * 32}, "is for other bytes than the request"),
     "no nonce": ({"nonce": None}, "has no nonce"),
@@ -84,6 +88,8 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "waiting, with a token": ({"status": 3}, "was not granted"),
     "no token": ({"no_token": True}, "has no token"),
     "TSTInfo of version 2": ({"version": 2}, "has version 2"),
+    "critical extension": ({"more": extension(tlv(1, b"\xff"))}, r"has a critical extension, 1\.2\.3"),
+    "extension that is none": ({"more": tlv(0xA1, tlv(5))}, "is no time stamp: an extension"),
     "time without Z": ({"time": "20261130120000"}, "is not YYYYMMDD"),
     "time that does not exist": ({"time": "20261330120000Z"}, "does not exist"),
     "time with a zone": ({"time": "20261130120000+0100"}, "is not YYYYMMDD"),
@@ -112,6 +118,52 @@ def test_a_faulty_token_is_refused(name: str, authority: Authority) -> None:
         verify(request, authority.token(request, **faults), authority)
     assert caught.value.where == "seal/timestamp.tsr"
     assert caught.value.exit_code == 1
+
+
+def test_an_extension_that_is_not_critical_is_passed_over(authority: Authority) -> None:
+    request = new_request(SIGNATURE)
+    for critical in (b"", tlv(1, b"\0")):
+        assert verify(request, authority.token(request, more=extension(critical)), authority) == NOW
+
+
+def test_a_request_or_response_that_is_too_long_is_refused(authority: Authority) -> None:
+    # Some bytes after an extension's value make up the size, which is judged before anything is read.
+    request = altered_request(more=tlv(0xA0, b"\0" * (MAX_BYTES - 105)))
+    request = altered_request(more=tlv(0xA0, b"\0" * (MAX_BYTES - 105 + MAX_BYTES - len(request))))
+    assert len(request) == MAX_BYTES
+    check_request(request, SIGNATURE)
+    longer = altered_request(more=tlv(0xA0, b"\0" * MAX_BYTES))
+    with pytest.raises(BadTimestamp, match="more than 65536") as caught:
+        check_request(longer, SIGNATURE)
+    assert caught.value.where == "seal/timestamp.tsq"
+    request = new_request(SIGNATURE)
+    response = authority.token(request, more=tlv(0xA1, seq(oid("1.2.3"), tlv(4, b"x" * MAX_BYTES))))
+    with pytest.raises(BadTimestamp, match="more than 65536") as caught:
+        verify(request, response, authority)
+    assert caught.value.where == "seal/timestamp.tsr"
+
+
+@pytest.mark.parametrize(
+    ("through", "lengths", "good"),
+    [
+        (False, (0, None), True),
+        (True, (0, None), False),
+        (True, (1, None), True),
+        (True, (1, 0), True),
+        (True, (None, 0), True),
+    ],
+)
+def test_an_authority_counts_within_its_path_length(
+    tmp_path: Path, through: bool, lengths: tuple[int | None, int | None], good: bool
+) -> None:
+    authority = Authority(folder=tmp_path, through=through, path_lengths=lengths)
+    request = new_request(SIGNATURE)
+    response = authority.token(request)
+    if good:
+        assert verify(request, response, authority) == NOW
+        return
+    with pytest.raises(BadTimestamp, match="one allows 0 authorities below it, and there are 1"):
+        verify(request, response, authority)
 
 
 SERVER = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
@@ -245,7 +297,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], bytes, str]] = {
     "another content type": ({"kind": "text/html"}, b"<p>", "answered 200 with 'text/html'"),
     "an error": ({"status": 503}, b"", "answered 503"),
     "a redirection": ({"status": 302}, b"", "answered 302"),
-    "a huge answer": ({}, b"\0" * (MAX_ANSWER + 1), f"sends more than {MAX_ANSWER} bytes"),
+    "a huge answer": ({}, b"\0" * (MAX_BYTES + 1), f"sends more than {MAX_BYTES} bytes"),
 }
 
 

@@ -44,6 +44,7 @@ def certificate(
     issuer_key: Key,
     *,
     ca: bool = False,
+    path_length: int | None = None,
     usage: x509.ExtendedKeyUsage | None = None,
     critical: bool = True,
     begins: datetime = NOW - timedelta(days=1),
@@ -60,7 +61,7 @@ def certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(begins)
         .not_valid_after(ends)
-        .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=ca, path_length=path_length), critical=True)
     )
     if usage is not None:
         builder = builder.add_extension(usage, critical=critical)
@@ -81,6 +82,8 @@ class Authority:
     through: bool = False
     """Whether an authority stands between the root and the certificate for stamping."""
     middle_ca: bool = True
+    path_lengths: tuple[int | None, int | None] = (None, None)
+    """How many authorities the root and the middle allow below them."""
     requests: list[bytes] = field(default_factory=list)
     root: x509.Certificate = field(init=False)
     chain: list[x509.Certificate] = field(init=False)
@@ -90,12 +93,22 @@ class Authority:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         root_key, self.key = new_key("rsa"), new_key(self.kind)
-        self.root = certificate("root", root_key, "root", root_key, ca=True, ends=self.root_ends)
+        self.root = certificate(
+            "root", root_key, "root", root_key, ca=True, ends=self.root_ends, path_length=self.path_lengths[0]
+        )
         issuer, issuer_key, self.chain = "root", root_key, []
         if self.through:
             middle_key = new_key()
             self.chain = [
-                certificate("middle", middle_key, issuer, issuer_key, ca=self.middle_ca, ends=self.root_ends)
+                certificate(
+                    "middle",
+                    middle_key,
+                    issuer,
+                    issuer_key,
+                    ca=self.middle_ca,
+                    ends=self.root_ends,
+                    path_length=self.path_lengths[1],
+                )
             ]
             issuer, issuer_key = "middle", middle_key
         self.leaf = certificate(
@@ -142,7 +155,13 @@ class Authority:
         imprint = seq(seq(oid("2.16.840.1.101.3.4.2.1"), tlv(5)), tlv(4, f["imprint"]))
         nonce = b"" if f["nonce"] is None else integer(f["nonce"])
         info = seq(
-            integer(f["version"]), oid("1.2.3.4"), imprint, integer(7), tlv(0x18, f["time"].encode()), nonce
+            integer(f["version"]),
+            oid("1.2.3.4"),
+            imprint,
+            integer(7),
+            tlv(0x18, f["time"].encode()),
+            nonce,
+            f["more"],
         )
         named = hashlib.new(f["named_hash"], f["leaf"].public_bytes(Encoding.DER)).digest()
         v2 = f["named_hash"] != "sha1"
@@ -183,6 +202,7 @@ class Authority:
 ECDSA_SHA256, RSA_SHA256 = "1.2.840.10045.4.3.2", "1.2.840.113549.1.1.11"
 _FAULTS: dict[str, Any] = {
     "version": 1,
+    "more": b"",
     "time": f"{NOW:%Y%m%d%H%M%S}Z",
     "content_type": "1.2.840.113549.1.9.16.1.4",
     "digest": None,
