@@ -66,7 +66,7 @@ def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> 
 
 
 def check_kept(repository: Path, found: Found) -> None:
-    """Step 4: the revocations that HEAD has lie in the folder as HEAD has them, whichever the reviewer names."""
+    """Step 4: the revocations of HEAD lie in the folder as they are there, whichever the reviewer names."""
     path = f"trust/{REVOCATIONS}"
     committed = head_file(repository, path)
     if committed is None:
