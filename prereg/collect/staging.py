@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,11 +28,23 @@ class Stage:
         return self.study / "code"
 
 
+PREFIX = "prereg-collect-"
+LOCK = ".lock"
+"""Held as long as the run lives; a folder whose lock is free was left by a run that was killed."""
+
+
 @contextlib.contextmanager
 def staged(files: Mapping[str, bytes], executable: frozenset[str] = frozenset()) -> Iterator[Stage]:
-    """Write `files` (by path relative to the study) into a private folder, and remove it at the end."""
-    root = Path(tempfile.mkdtemp(prefix="prereg-collect-"))
+    """Write `files` (by path relative to the study) into a private folder, and remove it at the end.
+
+    What killed runs of the same user left is removed first.
+    """
+    _sweep(Path(tempfile.gettempdir()))
+    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = os.open(root / ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (root / ".new").rename(root / LOCK)  # nobody finds it free
         stage = Stage(study=root / "study", scratch=root / "scratch")
         stage.scratch.mkdir(mode=0o700)
         stage.study.mkdir()
@@ -43,7 +58,32 @@ def staged(files: Mapping[str, bytes], executable: frozenset[str] = frozenset())
             folder.chmod(0o555)
         yield stage
     finally:
-        for folder in [root / "study", *(p for p in (root / "study").rglob("*") if p.is_dir())]:
-            with contextlib.suppress(OSError):
-                folder.chmod(0o700)
-        shutil.rmtree(root, ignore_errors=True)
+        _remove(root)
+        os.close(lock)
+
+
+def _remove(root: Path) -> None:
+    for folder in [root / "study", *(p for p in (root / "study").rglob("*") if p.is_dir())]:
+        with contextlib.suppress(OSError):
+            folder.chmod(0o700)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _sweep(place: Path) -> None:
+    """Remove the staged folders in `place` that are ours and whose run is gone."""
+    for root in place.glob(f"{PREFIX}*"):
+        try:
+            found = root.lstat()
+            if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode):
+                continue
+            fd = os.open(root / LOCK, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:  # another user's, or not yet locked, or gone
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        else:
+            _remove(root)
+        finally:
+            os.close(fd)
