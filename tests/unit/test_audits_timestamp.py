@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,7 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audits.certificates import check_chain, load_roots
+from audits.certificates import check_chain, hostile, load, load_roots
 from audits.der import DerFault, parse
 from audits.fault import Fault
 from audits.timestamp import check_token
@@ -241,3 +242,19 @@ def test_a_bit_turned_in_the_signature() -> None:
     reply = GOOD.response()
     says = refused(request(DATA), reply[:-1] + bytes([reply[-1] ^ 0x01]))
     assert "does not verify" in says
+
+
+def test_what_the_library_only_warns_of_is_not_said() -> None:
+    """A serial number below 1, and a country of more than two letters; any other warning is heard."""
+    serial = integer(SIGNER.certificate.serial_number)
+    negative = SIGNER.der.replace(serial, serial[:2] + bytes([serial[2] | 0x80]) + serial[3:], 1)
+    country = SIGNER.der.replace(b"\x55\x04\x03", b"\x55\x04\x06")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        load(negative)
+        with pytest.raises(Fault, match="no chain"):
+            check_chain(load(country), [], [ROOT.certificate], MIDDAY)
+        assert heard == []
+        with hostile():
+            warnings.warn("something else", stacklevel=1)
+    assert [str(one.message) for one in heard] == ["something else"]
