@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stamps import SIGNATURE, STAMPS, edited
+
 import audits.certificates
 import audits.der
 import audits.jsonc
@@ -66,6 +68,17 @@ def _der(data: bytes) -> bytes:
     )
 
 
+def _prereg_stamp(data: bytes) -> object:
+    return timestamp.verify_timestamp(STAMPS.request, data, signature=SIGNATURE, roots=STAMPS.roots)
+
+
+def _auditor_stamp(data: bytes) -> object:
+    token = audits.timestamp.check_token(STAMPS.request, data, SIGNATURE)
+    roots = audits.certificates.load_roots(STAMPS.roots, "-")
+    audits.certificates.check_chain(token.signer, token.others, roots, token.time)
+    return token.time
+
+
 def _unpacked(data: bytes) -> object:
     text = {"lines_size": len(data), "lines_sha256": canonical.digest(data)}
     meta: Any = type("Meta", (), text)
@@ -119,13 +132,15 @@ PARSERS: dict[str, Parser] = {
     "auditor packed shard": Parser(
         parse=lambda data: audits.load.inflate(data, 100), raises=Fault, dress=_packed
     ),
-    "prereg time stamp": Parser(
-        parse=lambda data: timestamp.verify_timestamp(data, data, signature=b"", roots=b""),
-        raises=PreregError,
-        dress=_der,
+    "prereg time stamp": Parser(parse=_prereg_stamp, raises=PreregError, dress=edited),
+    "auditor time stamp": Parser(parse=_auditor_stamp, raises=Fault, dress=edited),
+    "prereg request": Parser(
+        parse=lambda data: timestamp.check_request(data, SIGNATURE), raises=PreregError, dress=_der
     ),
-    "auditor time stamp": Parser(
-        parse=lambda data: audits.timestamp.check_token(data, data, b""), raises=Fault, dress=_der
+    "auditor request": Parser(
+        parse=lambda data: audits.timestamp.check_token(data, STAMPS.responses[0], SIGNATURE),
+        raises=Fault,
+        dress=_der,
     ),
     "auditor DER": Parser(parse=audits.der.parse, raises=Fault, dress=_der),
 }

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from parsers import PARSERS, SCHEMAS, try_one
+from stamps import STAMPS, TREES, edited
 
 from prereg.codec import canonical
 
@@ -64,3 +65,35 @@ def test_bytes_near_a_valid_file(name: str, data: st.DataObject) -> None:
     at, cut = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 4))
     new = data.draw(st.binary(max_size=3) | st.sampled_from([b"null", b"[]", b"{}", b'"', b"-", b"99"]))
     try_one(name, text[:at] + new + text[at + cut :])
+
+
+STAMP_PARSERS = ("prereg time stamp", "auditor time stamp")
+
+
+@pytest.mark.parametrize("name", STAMP_PARSERS)
+def test_the_real_stamps_are_verified(name: str) -> None:
+    assert len(STAMPS.responses) == 4
+    times = [PARSERS[name].parse(response) for response in STAMPS.responses]
+    assert times == [PARSERS[name].parse(edited(bytes([n]))) for n in range(4)]
+
+
+def test_an_edit_without_an_effect_changes_nothing() -> None:
+    assert [tree.encoded() for tree in TREES] == STAMPS.responses
+
+
+@pytest.mark.parametrize("name", STAMP_PARSERS)
+@settings(max_examples=250)
+@given(data=st.binary(min_size=7, max_size=20))
+def test_a_real_stamp_with_other_values(name: str, data: bytes) -> None:
+    try_one(name, data)
+
+
+@pytest.mark.parametrize("name", STAMP_PARSERS)
+@settings(max_examples=250)
+@given(data=st.data())
+def test_bytes_near_a_real_stamp(name: str, data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from(STAMPS.responses))
+    at, cut = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 4))
+    # As many bytes as are cut leave every length right; so the certificates and signatures are read.
+    new = data.draw(st.binary(min_size=cut, max_size=cut) | st.binary(max_size=3))
+    try_one(name, whole[:at] + new + whole[at + cut :])
