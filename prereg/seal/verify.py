@@ -297,7 +297,7 @@ def step_9_order(run: Run) -> tuple[int, str]:
     )
     seals = {one.seal for one in run.lineage}
     told = check_trailers(run.paths, sealed=commits[0], study=study, seals=seals, lines=set(lines))
-    tags = check_tags(run.paths, study=study, lineage=run.lineage)
+    tags = check_tags(run.paths, study=study, lineage=run.lineage, lines=set(lines))
     word = f"sealed by commit {commits[-1]}; {heads} signed heads, {told} commits name the study, {tags} tags"
     return looked + heads + told + tags, word
 

@@ -213,24 +213,23 @@ class Repo:
         """The object that a reference names, 40 hex digits; of an annotated tag it is the tag's own."""
         return self._text(["rev-parse", "--verify", name]).strip()
 
-    def trailers_since(self, commit: str) -> dict[str, dict[str, list[str]]]:
-        """The trailers of `commit` and of the commits of HEAD's history after it, by name, as git reads them.
+    def messages_since(self, commit: str) -> dict[str, str]:
+        """The messages of `commit` and of the commits of HEAD's history after it, as their objects hold them.
 
-        Names are as written; a name that comes twice has two values.
+        The objects are read, not what git shows of them: no setting of encoding, comments or trailers counts.
         """
-        known = self.descendants(commit) | {commit}
-        form = "--format=%H%n%(trailers:only,unfold)"
-        # A message holds no NUL. What separates a name from its value is not for the repository to say.
-        out = self._text(["-c", "trailer.separators=:", "log", "-z", form, "HEAD"])
-        found: dict[str, dict[str, list[str]]] = {}
-        for told in _zero(out):
-            name, *lines = told.split("\n")
-            if name not in known:
-                continue
-            values = found.setdefault(name, {})
-            for line in filter(None, lines):
-                key, _, value = line.partition(":")
-                values.setdefault(key.strip(), []).append(value.strip())
+        commits = sorted(self.descendants(commit) | {commit})
+        raw = run(self._git, ["cat-file", "--batch"], stdin="".join(f"{c}\n" for c in commits).encode())
+        found, at = {}, 0
+        for name in commits:
+            end = raw.output.find(b"\n", at)
+            told = raw.output[at:end].split(b" ")
+            if raw.status != 0 or told[:2] != [name.encode(), b"commit"]:
+                raise WrongState(f"commit {name[:12]} cannot be read", where=str(self.top))
+            at = end + 1 + int(told[2])
+            body = raw.output[end + 1 : at].partition(b"\n\n")[2]
+            found[name] = body.decode("utf-8", "surrogateescape")
+            at += 1
         return found
 
     # -- writing ------------------------------------------------------------------------------------------

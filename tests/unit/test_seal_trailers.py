@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from prereg.codec.canonical import digest
+from prereg.seal.trailers import trailers_of
 from prereg.seal.verify import verify_report
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import head_of
@@ -43,6 +45,8 @@ REFUSED = [
     ((STUDY, "Prereg-Seal: " + "0" * 64, LINE), "no seal of this study"),
     ((STUDY, SEAL, "Prereg-Ledger-Head: " + "0" * 64), "digest of no line"),
     (("Prereg-Study: other", STUDY, LINE), "0 trailers Prereg-Seal"),
+    (("PREREG-study : coin\r", SEAL, LINE, "prereg-seal: SEAL"), "2 trailers Prereg-Seal"),
+    (("(words)", STUDY, LINE), "0 trailers Prereg-Seal"),
     ((STUDY, "Note: a\x01b", "Prereg-Seal: " + "0" * 64, LINE), "no seal of this study"),
 ]
 
@@ -69,10 +73,41 @@ def test_words_in_the_middle_of_a_message_are_no_trailer(sealed: StudyPaths) -> 
     assert verify_report(sealed)[8].status == "ok"
 
 
-def test_a_setting_of_the_repository_does_not_hide_a_trailer(sealed: StudyPaths) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trailer.separators", "#"),
+        ("core.commentChar", "P"),
+        ("core.commentString", "Prereg"),
+        ("trailer.P.key", "Q"),
+        ("i18n.logOutputEncoding", "UTF-16"),
+        ("log.showRoot", "false"),
+    ],
+)
+def test_a_setting_of_the_repository_does_not_hide_a_trailer(
+    sealed: StudyPaths, name: str, value: str
+) -> None:
     say(sealed, STUDY)
-    git(sealed.repository, "config", "trailer.separators", "#")
+    git(sealed.repository, "config", name, value)
     fails(sealed, 9, "0 trailers Prereg-Seal")
+
+
+TRAILERS = [
+    ("", {}),
+    ("A: b", {}),
+    ("A: b\nC: d\n\n \n", {}),
+    ("x\n\nA: b\n\nwords", {}),
+    ("\n\nx\n\nwords\nA: b:c\na:d\n# E: f\n\n", {"a": ["b:c", "d"], "# e": ["f"]}),
+    ("x\n \nA:\n b\n", {"a": [""]}),
+    ("x\x85\n\nA: b\x0bC: d", {"a": ["b\x0bC: d"]}),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), TRAILERS)
+def test_a_trailer_is_a_line_of_the_last_paragraph_that_is_not_the_first(
+    message: str, expected: dict[str, list[str]]
+) -> None:
+    assert trailers_of(message) == expected
 
 
 def test_a_commit_before_the_seal_may_say_what_it_likes(sealed: StudyPaths) -> None:
@@ -100,6 +135,32 @@ def test_a_tag_on_another_seal_is_refused(
         git(sealed.repository, "tag", "-f", f"prereg/coin/{name}", target)
     error = fails(sealed, 9, what)
     assert error.where == f"tag prereg/coin/{names[0]}"
+
+
+SAID = [
+    ("", "0 trailers Prereg-Seal"),
+    ("Prereg-Seal: SEAL", "0 trailers Prereg-Ledger-Head"),
+    ("Prereg-Seal: SEAL\nprereg-seal: SEAL\nPrereg-Ledger-Head: LINE", "2 trailers Prereg-Seal"),
+    (
+        f"Prereg-Seal: {'0' * 64}\nPrereg-Ledger-Head: LINE",
+        "trailer Prereg-Seal is not the seal of that name",
+    ),
+    (f"Prereg-Seal: SEAL\nPrereg-Ledger-Head: {'0' * 64}", "digest of no line"),
+    ("Prereg-Seal: SEAL\nPREREG-LEDGER-head: LINE", None),
+]
+
+
+@pytest.mark.parametrize(("text", "what"), SAID)
+def test_what_a_tag_says_is_so(sealed: StudyPaths, text: str, what: str | None) -> None:
+    text = text.replace("SEAL", digest(sealed.manifest.read_bytes()))
+    text = text.replace("LINE", head_of(sealed.ledger.read_bytes()))
+    git(sealed.repository, "config", "core.commentChar", "P")
+    tag = ("tag", "-f", "--cleanup=verbatim", "-m", f"Sealed coin\n\n{text}\n", "prereg/coin/sealed")
+    git(sealed.repository, *tag)
+    if what is None:
+        assert verify_report(sealed)[8].status == "ok"
+    else:
+        assert fails(sealed, 9, what).where == "tag prereg/coin/sealed"
 
 
 def test_a_tag_that_did_not_travel_is_not_asked_for(sealed: StudyPaths) -> None:
