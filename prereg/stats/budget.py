@@ -39,11 +39,6 @@ def level_of(alpha: float, m: int, B: int) -> float:
     return alpha / (m * B)
 
 
-def unions_of(categories: int) -> int:
-    """Nonempty unions of categories, one of each complementary pair (Supplement D)."""
-    return int(2 ** (categories - 1)) - 1
-
-
 def budget_of(study: Study, configuration: str) -> Budget:
     """The budget of one configuration among those of the stages of draws.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from prereg.stats.budget import level_of, unions_of
+from prereg.stats.budget import level_of
 from prereg.stats.exact import lower, upper
 
 TAIL = 0.05 / 6
@@ -58,11 +58,3 @@ def test_small_cells(k: int, n: int, tail: float, low: str | None, high: str) ->
     if low is not None:
         assert f"{lower(k, n, tail):.3f}" == low
     assert f"{upper(k, n, tail):.3f}" == high
-
-
-def test_unions_of_categories() -> None:
-    """Supplement D: nonempty unions modulo complement are 2^(c-1) - 1 for c categories."""
-    unions = [unions_of(categories) for categories in (10, 7, 13, 8, 5)]
-    assert unions == [511, 63, 4095, 127, 15]
-    assert sum(unions) == 4811
-    assert level_of(0.05, 1, 6 * sum(unions)) == pytest.approx(0.05 / 28_866, rel=1e-15)
