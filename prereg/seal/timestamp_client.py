@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import queue
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -56,6 +58,28 @@ def ask(url: str, request: bytes, *, timeout: float = TIMEOUT_SECONDS) -> bytes:
     comes in `timeout` seconds or it is not a time-stamp reply.
     """
     check_url(url)
+    told: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+
+    def exchange() -> None:
+        try:
+            told.put(_exchange(url, request, timeout))
+        except Exception as error:  # noqa: BLE001 (raised again by who waits)
+            told.put(error)
+
+    # The time-out of a socket is for one byte: whoever sends one now and then, before the body too, would be
+    # waited for without end. So the wait is here, and an exchange that is left does not keep the program.
+    threading.Thread(target=exchange, daemon=True).start()
+    try:
+        answer = told.get(timeout=timeout)
+    except queue.Empty:
+        raise _no_stamp(url, "did not answer in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _exchange(url: str, request: bytes, timeout: float) -> bytes:
+    """One request and its answer. Raises EvidenceIncomplete, but not for the time that the header takes."""
     ends = time.monotonic() + timeout
     message = urllib.request.Request(
         url, data=request, headers={"Content-Type": QUERY, "Accept": REPLY, "User-Agent": "prereg"}

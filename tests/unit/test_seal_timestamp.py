@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import socket
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -319,6 +321,32 @@ def test_an_authority_that_hangs_is_left_in_time() -> None:
         with pytest.raises(EvidenceIncomplete, match=r"did not answer in time|timed out"):
             ask(url, b"request", timeout=0.3)
         enough.set()
+
+
+def drip(listening: socket.socket, enough: threading.Event, over: threading.Event) -> None:
+    """Answer one request with a header that never ends, a byte at a time, for a minute at most."""
+    connection, _ = listening.accept()
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+        for _ in range(600):
+            if enough.wait(0.1):
+                break
+            connection.sendall(b"x")
+    over.set()
+
+
+def test_an_authority_that_never_ends_its_header_is_left_in_time() -> None:
+    enough, over = threading.Event(), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening, enough, over), daemon=True)
+        thread.start()
+        try:
+            with pytest.raises(EvidenceIncomplete, match="did not answer in time"):
+                ask(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"request", timeout=1)
+            assert not over.is_set()  # it was left while it still answered
+        finally:
+            enough.set()
+            thread.join(20)
 
 
 def test_an_authority_that_is_absent_is_named() -> None:
