@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from audits.fault import Found
+from audits.fault import Fault, Found
 from audits.heads import Signing, check_heads
+from audits.jsonc import parse
 from audits.ledger import HEAD, HEAD_SIGNATURE, LEDGER
 from audits.lineage import Seal
 from audits.load import Folder, sha256
 from audits.repo import Change, Repository
 from audits.seal import MANIFEST
+from audits.signing import PROTOCOL
 from audits.trailers import check_tags, check_trailers
 
 _LATE = ("analysis/", "audit/", HEAD)
@@ -47,6 +49,7 @@ def check_history(folder: Folder, seals: list[Seal], signing: Signing | None, fo
             found.fault(f"commit {commit} adds it before the seal that it amends", file=seal.path)
         if seal.digest in lines:
             limits[commit] = lines[seal.digest]
+    _check_editions(repository, added, found)
     _check_ledgers(repository, changes, since, limits, folder.read(LEDGER).data, found)
     check_tags(repository, seals, found)
     if signing is None:
@@ -105,6 +108,38 @@ def _check_base(seal: Seal, added: str, parents: dict[str, tuple[str, ...]], fou
         found.fault(what, file=seal.path, pointer="/commit")
     elif base is not None and base not in before:
         found.fault(f"is not an ancestor of {added}, which adds the seal", file=seal.path, pointer="/commit")
+
+
+def _check_editions(repository: Repository, added: list[tuple[Seal, str]], found: Found) -> None:
+    """Amendments keep the edition, by the sealed protocol of the commit that adds each seal."""
+    before: int | None = None
+    for seal, commit in added if len(added) > 1 else ():
+        try:
+            edition = _edition(repository, seal, commit)
+        except Fault as fault:
+            what = f"commit {commit} adds the seal {seal.digest[:12]}, and there {fault.what}"
+            found.fault(what, file=PROTOCOL, pointer=fault.pointer)
+            continue
+        if before is not None and edition != before:
+            what = f"commit {commit} amends a seal of edition {before} to one of edition {edition}"
+            found.fault(what, file=PROTOCOL, pointer="/edition")
+        before = edition
+        found.applied += 1
+
+
+def _edition(repository: Repository, seal: Seal, commit: str) -> int:
+    """The edition of the protocol that a seal binds, as the commit that adds the seal has it."""
+    mode, blob = repository.tree(commit).get(PROTOCOL, ("", ""))
+    if mode not in ("100644", "100755"):
+        raise Fault("it is no regular file")
+    data = repository.blobs([blob])[blob]
+    sealed = next((item["sha256"] for item in seal.manifest["files"] if item["path"] == PROTOCOL), None)
+    if sha256(data) != sealed:
+        raise Fault("it is not the one that is sealed")
+    protocol = parse(data)
+    if not isinstance(protocol, dict):
+        raise Fault("it is no object")
+    return 2 if protocol.get("edition") == 2 else 1
 
 
 def _check_ledgers(

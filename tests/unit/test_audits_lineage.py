@@ -158,3 +158,66 @@ def test_an_amended_study_of_the_fixture_says_what_its_ledger_says(tmp_path: Pat
     assert told[:3] == ["sealed", "amended", "collection-started"]
     message = run("git", "log", "-1", "--format=%B", cwd=builder.root).decode()
     assert f"Prereg-Ledger-Head: {sha(builder.lines[-1])}" in message
+
+
+def _edition_from_amendment(*editions: int | None) -> tuple[Plan, list[Step]]:
+    """A plan whose first seal is of the first of these editions, and the amendments to the others."""
+
+    def edit(name: str, value: Any) -> Any:
+        if name == "protocol.json" and editions[0] is None:
+            value = {key: value[key] for key in value if key != "edition"}
+        return value
+
+    def to(edition: int | None) -> Step:
+        def step(b: Sealed) -> None:
+            value = json.loads((b.folder / "protocol.json").read_bytes())
+            value.pop("edition", None)
+            value |= {} if edition is None else {"edition": edition}
+            b.write("protocol.json", json.dumps(value).encode())
+
+        return amend(step)
+
+    return second(edit, upto="sealed"), [to(edition) for edition in editions[1:]]
+
+
+def test_an_amendment_keeps_the_edition(tmp_path: Path, keys: Path) -> None:
+    plan, steps = _edition_from_amendment(2, 2, 2)
+    well(build(tmp_path / "same", keys, plan, *steps))
+    plan, steps = _edition_from_amendment(None, 2)
+    found = failed(look(build(tmp_path / "newer", keys, plan, *steps).folder))
+    assert set(found) == {9}
+    assert "protocol.json#/edition: " in found[9]
+    assert "a seal of edition 1 to one of edition 2" in found[9]
+    plan, steps = _edition_from_amendment(2, None, 2)
+    found = failed(look(build(tmp_path / "there and back", keys, plan, *steps).folder))
+    assert set(found) == {9}
+    assert "edition 2 to one of edition 1" in found[9]
+    assert "edition 1 to one of edition 2" in found[9]
+
+
+def test_the_protocol_that_an_amended_seal_was_committed_with_is_the_sealed_one(
+    tmp_path: Path, keys: Path
+) -> None:
+    """Otherwise the commit of a seal could show a protocol of another edition, which was never sealed."""
+
+    def committed_with(data: bytes | None) -> Step:
+        def step(b: Sealed) -> None:
+            amend()(b)
+            sealed = (b.folder / "protocol.json").read_bytes()
+            if data is None:
+                (b.folder / "protocol.json").unlink()
+            else:
+                b.write("protocol.json", data)
+            run("git", "add", "-A", cwd=b.root)
+            run("git", "commit", "-q", "--amend", "--no-edit", cwd=b.root)
+            b.tag("amended-1")
+            b.write("protocol.json", sealed)
+            b.commit("the protocol is back")
+
+        return step
+
+    for name, data in {"other": b'{"edition":2}', "none": None}.items():
+        builder = build(tmp_path / name, keys, second(upto="sealed"), committed_with(data))
+        found = failed(look(builder.folder))
+        assert set(found) == {9}
+        assert "adds the seal" in found[9] and "protocol.json: commit" in found[9]
