@@ -69,7 +69,7 @@ def check_tags(paths: StudyPaths, *, study: str, lineage: Sequence[Sealed], line
     repo = Repo.find(paths.root)
     looked = 0
     for tag, commit in repo.tags_under(f"prereg/{study}/").items():
-        name = tag.rpartition("/")[2]
+        name = tag.removeprefix(f"prereg/{study}/")
         if name == "sealed":
             number = 0
         elif name.startswith("amended-"):
