@@ -14,14 +14,17 @@ from typing import Any
 from prereg.audit.resume import audit_message, resume_audit
 from prereg.codec.canonical import digest, loads_machine
 from prereg.codec.schema import validate
-from prereg.errors import EngineFailed, VerificationFailed, WrongState
+from prereg.errors import EngineFailed, EvidenceIncomplete, VerificationFailed, WrongState
+from prereg.model.places import bearing, place_fault, state
+from prereg.model.seal import Entry
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
 from prereg.seal.manifest import read_manifest
 from prereg.seal.trust import AUDIT, check_signer, load_trust, refuse_uncommitted
+from prereg.seal.verify import NEXT
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths, auditor_root
-from prereg.store.ledger import append, head_of
+from prereg.store.ledger import LedgerFault, append, head_of, read_ledger
 from prereg.store.lock import study_lock
 
 CEILING_SECONDS = 3600
@@ -94,14 +97,15 @@ def audit_study(
 
     A report that says AGREES or DISAGREES becomes part of the study. One that says FAILED or INCOMPLETE does
     not: there is no authentic ledger to enter it in. An audit that was killed over its entry is completed,
-    and its report returned. Raises WrongState before analysis and for the author's own key, and Untrusted if
-    the signer is no reviewer.
+    and its report returned. Raises WrongState where no audit may stand in the ledger (nothing is written
+    then) and for the author's own key, and Untrusted if the signer is no reviewer.
     """
     manifest = read_manifest(read_once(paths.manifest)) if paths.manifest.exists() else None
     if manifest is None:
         raise WrongState(
             "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
         )
+    refuse_place(paths)
     refuse_own_audit(manifest.author.key, manifest.author.principal, key.fingerprint, principal)
     check_signer(
         load_trust(paths),
@@ -122,6 +126,7 @@ def audit_study(
     with study_lock(paths):
         if run.value["ledger_head"] != head_of(read_once(paths.ledger)):
             raise VerificationFailed("the ledger changed during the audit", where=str(paths.ledger))
+        refuse_place(paths)
         signature = key.sign(run.report, namespace=AUDIT)
         write_whole(paths.audit_report, run.report)
         write_whole(paths.audit_signature, signature)
@@ -149,6 +154,27 @@ def refuse_own_audit(author_key: str, author: str, reviewer_key: str, reviewer: 
             "the reviewer's key is the author's: nobody audits their own study",
             where="--key",
             next_step="prereg key new FILE --principal NAME --role reviewer, as another person",
+        )
+
+
+def refuse_place(paths: StudyPaths) -> None:
+    """Raise WrongState where the ledger takes no audit, before anything is written.
+
+    A ledger that is missing or no chain is left to the auditor, which names what is wrong with it.
+    """
+    try:
+        entries = read_ledger(read_once(paths.ledger))
+    except (LedgerFault, EvidenceIncomplete):
+        return
+    probe = Entry(seq=0, time="", type="audit", actor="", body={}, body_sha256="", prev="")
+    if fault := place_fault(entries, probe):
+        now = state(entries)
+        # After a run that ended with something missing an analysis may follow, if the protocol bounds it.
+        ended = now == "collecting" and bearing(entries).type == "collection-ended"
+        raise WrongState(
+            f"the study is {now}: {fault}",
+            where=str(paths.root),
+            next_step=f"{'prereg analyse' if ended else NEXT[now]} {paths.root}",
         )
 
 
