@@ -51,7 +51,7 @@ def check_history(folder: Folder, seals: list[Seal], signing: Signing | None, fo
             limits[commit] = lines[seal.digest]
     _check_editions(repository, added, found)
     _check_ledgers(repository, changes, since, limits, folder.read(LEDGER).data, found)
-    check_tags(repository, seals, found)
+    check_tags(repository, seals, None if signing is None else signing.ledger, found)
     if signing is None:
         found.notes.append("heads and trailers were not checked: they need the ledger and the trusted keys")
     else:

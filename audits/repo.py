@@ -59,6 +59,21 @@ class Change:
     """The new object."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A tag."""
+
+    commit: str | None
+    """The commit it is on; None if it is on something else."""
+    message: str
+    """Its message with its signature, if any; empty for one that is a name alone."""
+
+
+def _message(data: bytes) -> str:
+    """The message of a commit or tag; a byte that is not UTF-8 stays a lone surrogate."""
+    return data.partition(b"\n\n")[2].decode("utf-8", "surrogateescape")
+
+
 def _git(folder: Path, *arguments: str, feed: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes:
     command = ["git", "--no-replace-objects", "--literal-pathspecs"]
     for setting in _SETTINGS:
@@ -157,22 +172,23 @@ class Repository:
             found[path.decode("utf-8", "surrogateescape").removeprefix(self.prefix)] = mode, blob
         return found
 
-    def tags(self, prefix: str) -> dict[str, str | None]:
-        """The tags whose names begin so, each with the commit it is on; None if it is on something else."""
-        listing = self._git("for-each-ref", "--format=%(objectname) %(refname)", f"refs/tags/{prefix}")
-        found: dict[str, str | None] = {}
+    def tags(self, prefix: str) -> dict[str, Tag]:
+        """The tags whose names begin so."""
+        listing = self._git(
+            "for-each-ref", "--format=%(objectname) %(objecttype) %(refname)", f"refs/tags/{prefix}"
+        )
+        found: dict[str, Tag] = {}
         for line in listing.decode("utf-8", "surrogateescape").splitlines():
-            name, _, ref = line.partition(" ")
+            name, kind, ref = line.split(" ", 2)
             peeled = self._git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", fine=(0, 1, 128))
-            found[ref.removeprefix("refs/tags/")] = peeled.decode().strip() or None
+            message = _message(self._objects([name], "tag")[name]) if kind == "tag" else ""
+            commit = peeled.decode().strip() or None
+            found[ref.removeprefix("refs/tags/")] = Tag(commit=commit, message=message)
         return found
 
     def messages(self, commits: Iterable[str]) -> dict[str, str]:
-        """The messages of commits; a byte that is not UTF-8 stays a lone surrogate."""
-        found = {}
-        for name, data in self._objects(commits, "commit").items():
-            found[name] = data.partition(b"\n\n")[2].decode("utf-8", "surrogateescape")
-        return found
+        """The messages of commits."""
+        return {name: _message(data) for name, data in self._objects(commits, "commit").items()}
 
     def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
         """The bytes of files."""

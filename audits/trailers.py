@@ -12,26 +12,23 @@ from audits.repo import Repository
 from audits.seal import MANIFEST
 
 _TRAILER = re.compile(r"([A-Za-z0-9-]+)[ \t]*:(.*)")
+_SIGNATURE = re.compile(r"^-----BEGIN [A-Z ]+-----$", re.MULTILINE)
+"""Where the message of a signed tag ends."""
 _STUDY, _SEAL, _HEAD = "prereg-study", "prereg-seal", "prereg-ledger-head"
 
 
 def trailers(message: str) -> list[tuple[str, str]]:
-    """The trailers of a commit message, their keys in lower case: the last paragraph's lines ``Key: value``.
+    """The trailers of a message, their names in lower case: the lines ``Name: value`` of its last paragraph.
 
-    As for git, the first paragraph is the title and has none, and a line that begins with a blank goes on
-    with the one before.
+    The first paragraph is the title and has none. Whatever else stands in the last one, each line is judged
+    by itself: git and its settings have other rules for what a trailer is.
     """
     lines = [line.rstrip() for line in message.strip().split("\n")]
     if "" not in lines:
         return []
-    found: list[tuple[str, str]] = []
-    for line in lines[len(lines) - lines[::-1].index("") :]:
-        match = _TRAILER.fullmatch(line)
-        if match is not None:
-            found.append((match.group(1).lower(), match.group(2).strip()))
-        elif found and line[:1] in (" ", "\t"):
-            found[-1] = found[-1][0], f"{found[-1][1]} {line.strip()}".strip()
-    return found
+    last = lines[len(lines) - lines[::-1].index("") :]
+    matches = [match for line in last if (match := _TRAILER.fullmatch(line))]
+    return [(match.group(1).lower(), match.group(2).strip()) for match in matches]
 
 
 def check_trailers(
@@ -58,11 +55,14 @@ def check_trailers(
     found.applied += looked
 
 
-def check_tags(repository: Repository, seals: list[Seal], found: Found) -> None:
-    """Every tag of the study that is there is on a commit that has the seal it names."""
+def check_tags(repository: Repository, seals: list[Seal], ledger: Ledger | None, found: Found) -> None:
+    """Every tag of the study that is there is on a commit that has the seal it names, and says so too.
+
+    ``ledger`` is None where it could not be read: its step says so.
+    """
     study = seals[-1].manifest["study"]
     wanted = re.compile(rf"prereg/{re.escape(study)}/(?:sealed|amended-([1-9][0-9]*))")
-    for name, commit in repository.tags(f"prereg/{study}/").items():
+    for name, tag in repository.tags(f"prereg/{study}/").items():
         match = wanted.fullmatch(name)
         if match is None:
             continue
@@ -71,10 +71,21 @@ def check_tags(repository: Repository, seals: list[Seal], found: Found) -> None:
         if number >= len(seals):
             found.fault(f"tag {name} is of an amendment that the lineage does not have")
             continue
-        if commit is None:
+        _check_said(name, tag.message, seals[number], ledger, found)
+        if tag.commit is None:
             found.fault(f"tag {name} is on no commit")
             continue
-        mode, blob = repository.tree(commit).get(MANIFEST, ("", ""))
+        mode, blob = repository.tree(tag.commit).get(MANIFEST, ("", ""))
         there = repository.blobs([blob])[blob] if mode in ("100644", "100755") else b""
         if sha256(there) != seals[number].digest:
-            found.fault(f"tag {name} is on commit {commit}, whose {MANIFEST} is not that seal")
+            found.fault(f"tag {name} is on commit {tag.commit}, whose {MANIFEST} is not that seal")
+
+
+def _check_said(name: str, message: str, seal: Seal, ledger: Ledger | None, found: Found) -> None:
+    """What a tag's message names is its seal and a line of the ledger; it need not name them."""
+    signature = _SIGNATURE.search(message)
+    for key, value in trailers(message[: signature.start()] if signature else message):
+        if key == _SEAL and value != seal.digest:
+            found.fault(f"tag {name} has a trailer Prereg-Seal that is not that seal")
+        if key == _HEAD and ledger is not None and value not in ledger.digests:
+            found.fault(f"tag {name} has a trailer Prereg-Ledger-Head that is not the digest of a line")

@@ -9,7 +9,7 @@ import pytest
 from audits_kit import failed, look, make_keys
 from audits_plan import Plan
 from audits_seals import Sealed, Step, amend, build, second, well
-from audits_tools import make_key, run
+from audits_tools import make_key, run, sha
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +85,65 @@ def test_a_commit_of_another_study_or_before_the_seal_has_its_own_trailers(
     plan = Plan(edit=edit, upto="sealed")
     builder = build(tmp_path, keys, plan)
     well(builder)
-    run("git", "commit", "-q", "--allow-empty", "-m", "Prereg-Study: tiny", cwd=builder.root)
-    run("git", "commit", "-q", "--allow-empty", "-m", "x\n\nPrereg-Study: tiny\n\nthe end", cwd=builder.root)
-    well(builder)
-    run(
-        "git",
-        "commit",
-        "-q",
-        "--allow-empty",
-        "-m",
-        "x\n\nSome words.\nPrereg-Study:\n tiny",
-        cwd=builder.root,
-    )
-    assert 9 in failed(look(builder.folder))
+
+
+SAYS = "Prereg-Study: tiny"
+MESSAGES = {
+    SAYS: False,
+    f"{SAYS}\n\n": False,
+    f"x\n\n{SAYS}\n\nthe end": False,
+    "x\n\nSome words.\nPrereg-Study:\n tiny": False,
+    f"x\n\n {SAYS}": False,
+    "x\n\nPrereg-Study: tidy": False,
+    f"x\n\n{SAYS}": True,
+    "x\n\npREREG-sTUDY: tiny": True,
+    f"x\n\nSome words.\n{SAYS}\n more\nand more words": True,
+    f"x\n\n---\n{SAYS}": True,
+    f"x\n\ny\n \n# {SAYS}\n{SAYS}\n\n": True,
+}
+"""Messages, and whether they say that the commit is of the study."""
+
+
+def test_what_a_trailer_is(tmp_path: Path, keys: Path) -> None:
+    """A line of the last paragraph that is not the first, whatever else stands there or git is told."""
+    builder = build(tmp_path, keys, second(upto="sealed"))
+    run("git", "config", "trailer.separators", "=", cwd=builder.root)
+    message = tmp_path / "message"
+    for text, says in MESSAGES.items():
+        message.write_text(text)
+        options = ("-q", "--allow-empty", "--cleanup=verbatim", "-F", str(message))
+        run("git", "commit", *options, cwd=builder.root)
+        found = failed(look(builder.folder))
+        assert ("0 trailers Prereg-Seal" in found.get(9, "")) == says, (text, found)
+        run("git", "reset", "-q", "--soft", "HEAD~1", cwd=builder.root)
+
+
+ZERO = "0" * 64
+OF_TAGS: dict[str, tuple[str, str]] = {
+    "as it is": ("Prereg-Seal: {seal}\nPrereg-Ledger-Head: {head}", ""),
+    "some": ("Prereg-Seal: {seal}", ""),
+    "no trailers": ("Prereg-Seal: {zero}\n\nwords", ""),
+    "another seal": ("prereg-seal: {zero}\nPrereg-Ledger-Head: {head}", "Prereg-Seal that is not that seal"),
+    "the seal it amends": ("Prereg-Seal: {first}", "Prereg-Seal that is not that seal"),
+    "one of two": ("Prereg-Seal: {seal}\nPrereg-Seal: {zero}", "Prereg-Seal that is not that seal"),
+    "another head": ("Prereg-Seal: {seal}\nPrereg-Ledger-Head: {zero}", "not the digest of a line"),
+    "before a signature": (
+        "Prereg-Seal: {zero}\n-----BEGIN PGP SIGNATURE-----\n\niQ\n-----END PGP SIGNATURE-----",
+        "Prereg-Seal that is not that seal",
+    ),
+}
+
+
+def test_what_a_tag_says(tmp_path: Path, keys: Path) -> None:
+    builder = build(tmp_path, keys, second(upto="sealed"), amend())
+    first = next((builder.folder / "seal/lineage").iterdir()).name
+    named = {"seal": builder.digest, "head": sha(builder.lines[-1]), "zero": ZERO, "first": first}
+    for name, (text, says) in OF_TAGS.items():
+        message = "amended\n\n" + text.format(**named)
+        run("git", "tag", "-f", "-a", "-m", message, "prereg/tiny/amended-1", cwd=builder.root)
+        found = failed(look(builder.folder))
+        if says:
+            assert set(found) == {9} and "tag prereg/tiny/amended-1 " in found[9], (name, found)
+            assert says in found[9], (name, found)
+        else:
+            assert found == {}, name
