@@ -21,7 +21,7 @@ class Remote:
     name: str
     """As the user named it: a remote of git's configuration, or an address."""
     url: str
-    """Where pushes go, as git is told; it may hold a password."""
+    """Where pushes go once git's settings have led on from the name; it may hold a password."""
 
     @property
     def shown(self) -> str:
@@ -35,18 +35,52 @@ class Remote:
 
 
 def find_remote(repo: Repo, name: str) -> Remote:
-    """The remote of that name, or the address itself. Raises WrongState where there is none."""
+    """The remote of that name, or the address itself, once `insteadOf` and `pushInsteadOf` were applied.
+
+    Raises WrongState where there is none, or where these settings would lead on from there once more: what is
+    entered must be the place that was pushed to and asked.
+    """
     missing = WrongState(
         f"there is no remote {name!r}", where=str(repo.top), next_step=f"git remote add {name} URL"
     )
     if not name or name.startswith("-"):
         raise missing
+    url = _named(repo, name)
+    if url is None:
+        if ":" not in name and not Path(name).is_dir():
+            raise missing
+        url = _push_address(repo, name if ":" in name else str(Path(name).absolute()))
+    again = {_named(repo, url) or _push_address(repo, url), _asked_address(repo, url)} - {url}
+    if again:
+        raise WrongState(
+            f"git's settings lead on from there to {public_url(again.pop())}",
+            where=public_url(url),
+            next_step="git config --show-origin --get-regexp '^(url|remote)[.]', and name the last address",
+        )
+    return Remote(name=name, url=url)
+
+
+def _named(repo: Repo, name: str) -> str | None:
+    """Where pushes to a remote of git's configuration go, its first address; None if there is none."""
     known = repo.call(["remote", "get-url", "--push", "--", name])
-    if known.status == 0:
-        return Remote(name=name, url=known.text.rstrip("\n").split("\n")[0])
-    if ":" not in name and not Path(name).is_dir():
-        raise missing
-    return Remote(name=name, url=name if ":" in name else str(Path(name).absolute()))
+    return known.text.rstrip("\n").split("\n")[0] if known.status == 0 else None
+
+
+def _push_address(repo: Repo, url: str) -> str:
+    """Where git pushes that is told to push to this address; git itself says so for names alone."""
+    told = repo.call(["config", "-z", "--get-regexp", r"^url\..*\.pushinsteadof$"]).text
+    pairs = [line.partition("\n")[::2] for line in told.split("\0") if line]
+    fitting = [(key, start) for key, start in pairs if start and url.startswith(start)]
+    if not fitting:
+        return _asked_address(repo, url)
+    key, start = max(fitting, key=lambda pair: len(pair[1]))  # git too takes the longest, of these the first
+    return key.removeprefix("url.").removesuffix(".pushinsteadof") + url.removeprefix(start)
+
+
+def _asked_address(repo: Repo, url: str) -> str:
+    """Where git asks that is told to ask this address."""
+    known = repo.call(["ls-remote", "--get-url", "--", url])
+    return known.text.rstrip("\n") if known.status == 0 else url
 
 
 def current_branch(repo: Repo) -> str:

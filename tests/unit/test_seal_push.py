@@ -213,3 +213,40 @@ def test_strangers_edition_1_and_closed_studies_are_refused(
 def test_only_the_first_address_for_pushes_counts(second: StudyPaths, bare: Path) -> None:
     git(second.repository, "remote", "set-url", "--push", "origin", "https://u:p@host.example/x.git")
     assert find_remote(Repo.find(second.root), "origin").public == "https://host.example/x.git"
+
+
+@pytest.mark.parametrize("kind", ["insteadOf", "pushInsteadOf"])
+@pytest.mark.parametrize("name", ["hub:coin.git", "origin"])
+def test_what_settings_make_of_an_address_is_pushed_to_and_entered(
+    second: StudyPaths, bare: Path, kind: str, name: str
+) -> None:
+    git(second.repository, "remote", "set-url", "origin", "hub:coin.git")
+    git(second.repository, "config", "url./nowhere/.insteadOf", "hub:")
+    git(second.repository, "config", f"url.file://ada:secret@localhost{bare}.{kind}", "hub:coin.git")
+    done = push(second, name)
+    assert done.remote == done.entry.body["remote"] == f"file://localhost{bare}"
+    assert head(bare) == done.commit
+    assert push(second, name).entry == done.entry
+
+
+@pytest.mark.parametrize("kind", ["insteadOf", "pushInsteadOf"])
+def test_settings_that_lead_on_from_the_address_are_refused(
+    second: StudyPaths, bare: Path, kind: str
+) -> None:
+    git(second.repository, "remote", "set-url", "origin", "hub:coin.git")
+    git(second.repository, "config", "url.hop:.insteadOf", "hub:")
+    git(second.repository, "config", f"url.file://ada:secret@localhost{bare.parent}/.{kind}", "hop:")
+    for name in ("origin", "hub:coin.git"):
+        with pytest.raises(WrongState, match="lead on from there") as caught:
+            push(second, name)
+        assert "secret" not in str(caught.value.as_json())
+    assert (count(second), git(bare, "for-each-ref")) == (1, "")
+
+
+def test_an_address_that_is_also_the_name_of_another_remote_is_refused(
+    second: StudyPaths, bare: Path, tmp_path: Path
+) -> None:
+    git(second.repository, "remote", "set-url", "origin", f"file://{bare}")
+    git(second.repository, "config", f"remote.file://{bare}.url", str(tmp_path / "elsewhere"))
+    with pytest.raises(WrongState, match="lead on from there"):
+        push(second)
