@@ -18,7 +18,7 @@ from prereg.seal.head import head_bytes, sign_head
 from prereg.seal.keys import SigningKey
 from prereg.seal.trailers import seal_tag, trailers
 from prereg.store.files import write_whole
-from prereg.store.folder import Tree, is_unsealed, walk
+from prereg.store.folder import Tree, is_unsealed, leftovers, walk
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import START, head_of, line_of, read_ledger, timestamp
 from prereg.store.lock import study_lock
@@ -57,6 +57,9 @@ def seal_study(
     """
     with study_lock(paths):
         repo = Repo.find(paths.root)
+        if not repo.is_tracked(paths.manifest):
+            for file in leftovers(paths):  # of a seal that was killed
+                file.unlink()
         tree = walk(paths)
         created = timestamp(now)
         _refuse_folder(paths, repo, tree)
