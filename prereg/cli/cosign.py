@@ -9,8 +9,10 @@ from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 @app.command(epilog="Example: prereg cosign studies/mine --key ~/keys/bob")
 def cosign(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json: AsJson = False) -> None:
     """Sign the same seal as another of the protocol's signers, before any data."""
+    from prereg.cli.ready import next_verb
     from prereg.cli.signing import actor
     from prereg.seal.cosign import cosign_study
+    from prereg.seal.standing import standing
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
@@ -31,7 +33,7 @@ def cosign(folder: StudyDir, key: KeyFile, principal: Principal = None, as_json:
         return
     say(f"Signed the seal of {folder} as {who.principal}: {now}.")
     if now.complete:
-        say(f"Next: prereg collect {folder}")
+        say(f"Next: {next_verb(standing(paths), folder, key)}")
     else:
         say(
             f"Still missing: {', '.join(now.missing)}. Next: prereg cosign {folder} --key KEY, by one of them"

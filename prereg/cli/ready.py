@@ -12,6 +12,7 @@ from prereg.cli.output import say
 if TYPE_CHECKING:
     from prereg.cli.signing import Actor
     from prereg.model.image import Image
+    from prereg.seal.standing import Standing
     from prereg.store.layout import StudyPaths
 
 
@@ -52,3 +53,20 @@ def prepare(paths: StudyPaths, folder: Path, key: str, principal: str | None, *,
     else:
         environments, images = fingerprints(builds), None
     return Ready(who=who, edition=protocol.edition or 1, environments=environments, images=images)
+
+
+def show_standing(after: Standing) -> None:
+    """How far a seal is, where its protocol asks for more than the author's signature."""
+    if after.signatures is not None:
+        say(f"  signed  {after.signatures}")
+    if after.stamp.state != "none":
+        say(f"  stamp   {after.stamp}")
+
+
+def next_verb(after: Standing | None, folder: Path, key: str) -> str:
+    """The command that follows a seal, an amendment, a signature or a stamp."""
+    verb = None if after is None else after.verb
+    if verb == "prereg cosign":
+        return f"{verb} {folder} --key KEY, by another of its signers"
+    url = " --url URL" if verb == "prereg timestamp" else ""
+    return f"{verb or 'prereg collect'} {folder}{url} --key {key}"

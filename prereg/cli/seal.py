@@ -28,7 +28,7 @@ def seal(
 ) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
     from prereg.cli.push import pushed_value, show_pushed
-    from prereg.cli.ready import prepare
+    from prereg.cli.ready import next_verb, prepare, show_standing
     from prereg.seal.build import seal_study
     from prereg.seal.push import push_study, refuse_remote
     from prereg.seal.stamping import timestamp_study
@@ -93,10 +93,7 @@ def seal(
     say(f"  seal    {made.seal}")
     say(f"  commit  {made.commit}")
     say(f"  tag     {made.tag}")
-    if after.signatures is not None:
-        say(f"  signed  {after.signatures}")
-    if after.stamp.state != "none":
-        say(f"  stamp   {after.stamp}")
+    show_standing(after)
     if sent is not None:
         show_pushed(folder, sent)
     if fault is not None:
@@ -105,5 +102,4 @@ def seal(
     if unsent is not None:
         say("The seal stands; it is not at the remote.")
         raise unsent
-    by = "by another of its signers" if after.verb == "prereg cosign" else f"--key {key}"
-    say(f"Next: {after.verb or 'prereg collect'} {folder} {by}")
+    say(f"Next: {next_verb(after, folder, key)}")

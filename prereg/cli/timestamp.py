@@ -20,8 +20,10 @@ def timestamp(
 
     A digest of the signature is sent. The stamp is kept only if it verifies, and then it does so offline.
     """
+    from prereg.cli.ready import next_verb
     from prereg.cli.signing import actor
     from prereg.seal.stamping import timestamp_study
+    from prereg.seal.standing import standing
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
@@ -39,4 +41,4 @@ def timestamp(
         )
         return
     say(f"Stamped the seal of {folder}: it existed at {done.time.isoformat()}.")
-    say(f"Next: prereg collect {folder} --key {key}")
+    say(f"Next: {next_verb(standing(paths), folder, key)}")
