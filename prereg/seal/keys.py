@@ -109,6 +109,8 @@ def load_key(key: Path | str) -> SigningKey:
     if data.startswith(_PUBLIC):
         return _by_public_file(path, data)
     if mode & 0o077:
+        if b"PRIVATE KEY" not in data:
+            raise UsageError("is not a private key that OpenSSH can use", where=str(path), next_step=_NEW)
         raise UsageError(
             f"has mode {stat.S_IMODE(mode):04o}: others can read the key",
             where=str(path),

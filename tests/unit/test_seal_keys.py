@@ -251,8 +251,10 @@ class TestKeys:
             load_key(tmp_path / "key.pub")
         assert caught.value.next_step == f"use {tmp_path / 'key'}"
         (tmp_path / "junk").write_bytes(b"\0junk")
-        (tmp_path / "junk").chmod(0o600)
-        with pytest.raises(UsageError, match="not a private key that OpenSSH can use"):
-            load_key(tmp_path / "junk")
+        for mode in (0o600, 0o644):
+            (tmp_path / "junk").chmod(mode)
+            with pytest.raises(UsageError, match="not a private key that OpenSSH can use") as caught:
+                load_key(tmp_path / "junk")
+            assert "chmod" not in str(caught.value.next_step)
         with pytest.raises(UsageError, match="cannot be read: Is a directory"):
             load_key(tmp_path)
