@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from prereg.errors import UsageError
 
 if TYPE_CHECKING:
     from prereg.collect.rehearse import Rehearsal
+    from prereg.draft.findings import Finding
     from prereg.draft.lint import CheckReport
     from prereg.store.layout import StudyPaths
 
@@ -32,6 +34,8 @@ def check(
 
     paths = study_paths(folder)
     report = run_check(paths)
+    absent = unbuilt(report)
+    report = replace(report, findings=(*report.findings, *absent))
     tried = run_rehearsal(paths, report) if rehearsal and report.ok else ()
     if as_json:
         ok = report.ok and not any(r.fatal for r in tried)
@@ -42,19 +46,35 @@ def check(
     require_ok(report, str(folder))
     require_rehearsed(tried, str(folder))
     if not as_json:
-        say("The study may be sealed.")
+        builds = "".join(f" once its builds are made: {f.next_step}" for f in absent)
+        say(f"The study may be sealed{builds}.")
+
+
+def unbuilt(report: CheckReport) -> tuple[Finding, ...]:
+    """A warning if a build of the study is not made on this machine: neither rehearsal nor seal can be."""
+    from prereg.collect.quarters import unmade
+    from prereg.draft.findings import Finding
+
+    if report.study is None or not (names := unmade(report.study.protocol)):
+        return ()
+    how = " --container" if report.study.protocol.runtime == "container" else ""
+    return (
+        Finding(
+            severity="warning",
+            what=f"not built here: {', '.join(names)}; without it there is no rehearsal and no seal",
+            where="protocol.json#/configurations",
+            next_step=f"prereg build {' '.join(names)}{how}",
+        ),
+    )
 
 
 def run_rehearsal(paths: StudyPaths, report: CheckReport) -> Sequence[Rehearsal]:
     """One request an arm, if every build of the study is made; else nothing, and a line that says so."""
-    from prereg.collect.quarters import unmade
     from prereg.collect.rehearse import rehearse
 
     assert report.study is not None
-    protocol = report.study.protocol
-    if absent := unmade(protocol):
-        how = " --container" if protocol.runtime == "container" else ""
-        say(f"No rehearsal: not built yet; prereg build {' '.join(absent)}{how}")
+    for finding in unbuilt(report):
+        say(f"No rehearsal: not built yet; {finding.next_step}")
         return ()
     return rehearse(paths, report.study)
 

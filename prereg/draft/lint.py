@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from prereg.codec.convert import read_authored
 from prereg.codec.overlap import overlaps
 from prereg.codec.study_files import AUTHORED, BLANK, HYPOTHESES, parse_study
 from prereg.draft.findings import Finding
 from prereg.draft.lint_beside import beside_findings
 from prereg.draft.lint_exact import exact_findings
+from prereg.draft.lint_signers import signer_findings
 from prereg.errors import PreregError
-from prereg.model.study import Channel, Configuration, Study
+from prereg.model.study import Channel, Configuration, Protocol, Study
 from prereg.seal.own_files import own_file_problems, own_files
 from prereg.stats.beside import MechanismRow, RecordsRow, mechanism_table, records_table
 from prereg.stats.budget import budget_of
@@ -95,7 +97,7 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
         try:
             files[name] = read_once(paths.root / name)
         except PreregError as error:
-            remedy = "prereg events DIR" if name == "events.json" else None
+            remedy = _events_remedy(files, paths) if name == "events.json" else None
             findings.append(Finding(severity="error", what=error.what, where=name, next_step=remedy))
     findings += blanks({**files, **_notes(paths)})
     if not files.keys() >= {*AUTHORED, *optional}:
@@ -106,6 +108,7 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
         return CheckReport(study=None, findings=(*findings, _found(error, "protocol.json")))
     findings += _names(study, paths)
     findings += _own_file_findings(study, paths)
+    findings += signer_findings(study, paths)
     findings += _prediction_findings(study)
     findings += _seed_findings(study, paths.studies)
     findings += _oracle_findings(study, harness_sha256)
@@ -145,6 +148,16 @@ def blanks(files: Mapping[str, bytes]) -> list[Finding]:
                     )
                 )
     return out
+
+
+def _events_remedy(files: Mapping[str, bytes], paths: StudyPaths) -> str:
+    """How a study gets its events: by enumeration, or by hand where there is no oracle."""
+    try:
+        protocol = read_authored(files["protocol.json"], "protocol", Protocol, where="protocol.json")
+    except (KeyError, PreregError):
+        return "prereg events DIR"
+    by_hand = protocol.decision.rule == "event-gap"
+    return f"write {paths.events} by hand: this study has no oracle" if by_hand else "prereg events DIR"
 
 
 def _notes(paths: StudyPaths) -> dict[str, bytes]:
