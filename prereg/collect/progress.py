@@ -56,18 +56,6 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
-    """Says nothing."""
-
-    def note(self, text: str) -> None: ...
-
-    def begin(self, total: int, done: int, cost: Cost) -> None: ...
-
-    def advance(self, draws: int, work: float = 0.0, leaves: int = 0) -> None: ...
-
-    def end(self) -> None: ...
-
-
 class Meter:
     """Rate and time left, from what was made since `begin`.
 

@@ -13,10 +13,10 @@ import pytest
 from prereg.collect.container_engine import Engine, find_engine, find_tool
 from prereg.collect.image import BuiltImage, images_folder
 from prereg.collect.image_build import build_image
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import load_build
 from prereg.errors import PreregError
 from tests.containers.kit import Bench, containers, podman
+from tests.unit.silent import Silent
 from tests.unit.test_collect_kit import make_desk
 
 

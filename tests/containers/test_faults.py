@@ -13,10 +13,10 @@ import pytest
 from prereg.collect.container_engine import Engine, new_name, sweep
 from prereg.collect.image import images_for_seal
 from prereg.collect.image_build import build_image
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import load_build
 from prereg.errors import EngineFailed, PreregError, WrongState
 from tests.containers.kit import SLOW, Bench, containers, plant, podman
+from tests.unit.silent import Silent
 from tests.unit.test_collect_kit import body_of, check_whole, collect_process, configuration, types_of
 
 pytestmark = pytest.mark.containers

@@ -15,10 +15,10 @@ import pytest
 from prereg.collect.image import BuiltImage, built_image
 from prereg.collect.image_build import build_image
 from prereg.collect.installer import bundled_pip
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import Build
 from prereg.errors import EngineFailed
 from prereg.store.layout import distribution_root
+from tests.unit.silent import Silent
 from tests.unit.test_collect_kit import git
 
 pytestmark = pytest.mark.containers

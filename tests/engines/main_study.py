@@ -12,7 +12,6 @@ from typing import Any
 from prereg.codec.convert import read_authored
 from prereg.collect.environments import fingerprints
 from prereg.collect.oracle import enumerate_references
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import load_build
 from prereg.draft.family import build_events, events_json
 from prereg.draft.lint import check_study
@@ -24,6 +23,7 @@ from prereg.seal.keys import SigningKey, generate_key
 from prereg.seal.trust import add_signer
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths
+from tests.unit.silent import Silent
 
 AUTHOR, REVIEWER = "ada@example.org", "rex@example.org"
 

@@ -12,7 +12,6 @@ import pytest
 from prereg.codec.convert import read_authored
 from prereg.collect.environments import fingerprints
 from prereg.collect.oracle import enumerate_references
-from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.draft.family import build_events, events_json
 from prereg.draft.scaffold import Blanks, draft_study, plan_seeds
@@ -25,6 +24,7 @@ from prereg.seal.trust import add_signer
 from prereg.seal.verify import verify_study
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths
+from tests.unit.silent import Silent
 
 pytestmark = pytest.mark.engines
 

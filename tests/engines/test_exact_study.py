@@ -20,7 +20,6 @@ from prereg.codec.convert import read_authored
 from prereg.collect.environments import fingerprints
 from prereg.collect.executors import crew
 from prereg.collect.oracle import enumerate_references
-from prereg.collect.progress import Silent
 from prereg.collect.rehearse import rehearse
 from prereg.collect.runner import collect_study, journals_of
 from prereg.collect.runtime import built, load_build
@@ -37,6 +36,7 @@ from prereg.seal.verify import verify_study
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths, distribution_root
 from tests.engines import lcp_environment as lcp
+from tests.unit.silent import Silent
 
 pytestmark = pytest.mark.engines
 

@@ -9,7 +9,6 @@ import pytest
 
 from prereg.analyse.run import analyse_study
 from prereg.audit.run import AuditRun, audit_study
-from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.model.law import Crashed, Decoded
 from prereg.model.record import Record
@@ -18,6 +17,7 @@ from prereg.model.verdict import Decision, Decisions
 from prereg.seal.evidence import authenticated_records
 from prereg.seal.verify import verify_study
 from tests.engines.main_study import AUTHOR, DEPART, REVIEWER, sealed
+from tests.unit.silent import Silent
 
 pytestmark = pytest.mark.engines
 

@@ -20,7 +20,6 @@ from prereg.analyse.run import analyse_study
 from prereg.audit.run import AuditRun, audit_study
 from prereg.codec.convert import to_json
 from prereg.collect.executors.base import opening_of
-from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.collect.runtime import environment_of, interpreter
 from prereg.model.exact import ExactDecision
@@ -31,6 +30,7 @@ from prereg.model.verdict import Decisions
 from prereg.seal.evidence import exact_trees
 from prereg.seal.verify import verify_study
 from tests.engines.main_study import AUTHOR, DEPART, REVIEWER, sealed
+from tests.unit.silent import Silent
 
 pytestmark = pytest.mark.engines
 

@@ -19,7 +19,7 @@ import pytest
 from prereg.collect.environments import fingerprints
 from prereg.collect.executors.base import Failed, Finished
 from prereg.collect.executors.local import LocalExecutor
-from prereg.collect.progress import Cost, Silent
+from prereg.collect.progress import Cost
 from prereg.collect.runner import CollectResult, collect_study
 from prereg.collect.runtime import build_environment
 from prereg.seal.build import seal_study
@@ -28,6 +28,7 @@ from prereg.seal.trust import add_signer
 from prereg.seal.verify import verify_report
 from prereg.store.layout import StudyPaths, distribution_root
 from prereg.store.ledger import read_ledger
+from tests.unit.silent import Silent
 
 AUTHOR = "ada@example.org"
 

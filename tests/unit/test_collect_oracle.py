@@ -11,12 +11,12 @@ import pytest
 from prereg.codec.convert import read_authored
 from prereg.collect import oracle
 from prereg.collect.oracle import References, enumerate_references
-from prereg.collect.progress import Silent
 from prereg.draft.scaffold import Blanks, render
 from prereg.errors import EngineFailed
 from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Crashed, Decoded, Mass, RecordEntry
 from prereg.model.study import Protocol
+from tests.unit.silent import Silent
 
 P = {1: 0.5, 2: 0.5}
 MU = {1: 0.25, 2: 0.5}

@@ -17,7 +17,6 @@ from test_collect_kit import (
     types_of,
 )
 
-from prereg.collect.progress import Silent
 from prereg.collect.runner import collect_study
 from prereg.collect.runtime import build_environment
 from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
@@ -27,6 +26,7 @@ from prereg.seal.verify import verify_study
 from prereg.store.ledger import LedgerWriter
 from prereg.store.lock import study_lock
 from tests.unit import study_fixture
+from tests.unit.silent import Silent
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 from prereg.collect import runtime
 from prereg.collect.environments import differences, fingerprint_at
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import (
     MARKER,
     Build,
@@ -30,6 +29,7 @@ from prereg.collect.runtime import (
 )
 from prereg.errors import EngineFailed, UsageError, WrongState
 from prereg.store.layout import harness_root
+from tests.unit.silent import Silent
 
 
 class Notes(Silent):
@@ -175,7 +175,7 @@ def test_another_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_build_killed_in_the_middle_does_not_count(cache: Path) -> None:
     code = (
-        "import sys; from prereg.collect import runtime; from prereg.collect.progress import Silent\n"
+        "import sys; from prereg.collect import runtime; from tests.unit.silent import Silent\n"
         "runtime._finish = lambda *a: (print('installed', flush=True), __import__('time').sleep(60))\n"
         "runtime.build_environment('plain', Silent())"
     )

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from prereg.collect import installer
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import (
     Build,
     build_environment,
@@ -35,6 +34,7 @@ from prereg.collect.wheels import (
 )
 from prereg.errors import EngineFailed, UsageError
 from prereg.store.layout import harness_root
+from tests.unit.silent import Silent
 
 BACKEND = """
 import os, pathlib, time, zipfile
@@ -203,7 +203,7 @@ def test_a_build_killed_while_it_compiles_does_not_count(
     code = (
         "from prereg.collect.runtime import Build, build_environment\n"
         "from prereg.collect.wheels import Source\n"
-        "from prereg.collect.progress import Silent\n"
+        "from tests.unit.silent import Silent\n"
         "build_environment(Build(name='toy', adapter='command', python='3.11', requests_per_second={}, "
         f"unhashed=(), lock={lock!r}, compiled=(Source(package='toyc', cmake=()),)), Silent())"
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from prereg.collect.progress import Silent
 from prereg.collect.runtime import Build, build_environment, load_build, sealed_build
 from prereg.errors import EngineFailed
+from tests.unit.silent import Silent
 
 SPEC = b'{"name":"toy","adapter":"hf","python":"3.11","requests_per_second":{},"unhashed":[]}'
 
