@@ -1,8 +1,13 @@
 """One call of the git program, in an environment of its own.
 
 GitPython runs the program; it is imported by the first call and not by importing this module. Every call gets
-a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end conversion, no
-filters, and no transport but where a caller names some.
+a clean environment: no inherited ``GIT_*`` variable, no replace objects, no hooks, no line-end conversion,
+and no transport but where a caller names some.
+
+Filters (``filter.X.clean``) cannot be switched off here: no caller may use a command that reads the work tree
+through them, such as ``git status`` or ``git add``. With transports git runs the programs that the settings
+of the user and of the repository name for them (``core.sshCommand``, credential helpers, ``receivepack``).
+Only a push does that; verifying runs none of it.
 """
 
 from __future__ import annotations
@@ -88,8 +93,9 @@ def run(
 ) -> Result:
     """Run git with `arguments` and return what it printed; nothing is raised for a status above 0.
 
-    With `transports` git may talk to another repository, by its own protocols alone: never through a program
-    that a setting of this repository names (`ext::`).
+    With `transports` git may talk to another repository, by its own protocols alone and no remote helper such
+    as `ext::`. It then runs what the settings name for these protocols, ssh and credential helpers included:
+    a push needs them, so push only from a repository whose settings are your own.
     """
     options = [part for setting in _SAFE for part in ("-c", setting)]
     with clean_environment(), tempfile.TemporaryFile() as source:

@@ -1,7 +1,7 @@
 """The git repository around a study: what was committed, when, and in what order.
 
-How git is called stands in `prereg.store.git`: no hooks, no line-end conversion, no filters. What is
-committed is therefore what lies on disk, byte for byte.
+How git is called stands in `prereg.store.git`: no hooks, no line-end conversion. No call here lets git read a
+file of the work tree through a filter. What is committed is therefore what lies on disk, byte for byte.
 """
 
 from __future__ import annotations
@@ -131,10 +131,20 @@ class Repo:
         return [line.split("\t", 1)[1] for line in _zero(found) if line.startswith("160000 ")]
 
     def dirty_paths(self, under: Path) -> list[str]:
-        """Files of HEAD under `under` that differ from it now: modified, staged or removed."""
-        options = ["--porcelain", "-z", "--no-renames", "--untracked-files=no"]
-        out = self._text(["status", *options, "--", *self._specs([under])])
-        return [line[3:] for line in _zero(out) if not line.startswith("A")]
+        """Files of HEAD under `under` that differ from it now: modified, staged or removed.
+
+        The bytes on disk are hashed here; `git status` would run the filters that a repository names.
+        """
+        head = self.head()
+        if head is None:
+            return []
+        out = self._text(["ls-files", "--stage", "-z", "--", *self._specs([under])])
+        staged = {name: told.split(" ") for told, _, name in (line.partition("\t") for line in _zero(out))}
+        return [
+            name
+            for name, (mode, blob) in self.blobs_at(head, under).items()
+            if staged.get(name) != [mode, blob, "0"] or not _is_file(self.top / name, mode, blob)
+        ]
 
     def tracked(self, under: Path) -> set[str]:
         """The files under `under` that the index holds, relative to the work tree."""
@@ -337,6 +347,14 @@ class Repo:
             where=str(self.top),
             next_step="run the command again once no other git program holds the repository",
         )
+
+
+def _is_file(file: Path, mode: str, blob: str) -> bool:
+    """Whether a plain file lies there with these bytes, executable or not as that mode says."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    same = bool(file.stat().st_mode & 0o100) == (mode == "100755")
+    return same and Repo.blob_id(file.read_bytes(), like=blob) == blob
 
 
 def _zero(text: str) -> list[str]:

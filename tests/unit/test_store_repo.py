@@ -188,6 +188,21 @@ def test_dirty_are_the_changed_files_of_head_only(top: Path) -> None:
     assert sorted(Repo.find(top).dirty_paths(top)) == ["changed", "gone", "staged"]
 
 
+def test_dirty_is_asked_without_running_a_filter(top: Path) -> None:
+    for name in ("kept", "mode", "link", "other ü"):
+        (top / name).write_text("one")
+    assert Repo.find(top).dirty_paths(top) == []
+    commit(top, "kept", "mode", "link", "other ü")
+    (top / "other ü").write_text("two")
+    (top / "mode").chmod(0o755)
+    (top / "link").unlink()
+    (top / "link").symlink_to("kept")
+    (top / ".gitattributes").write_text("* filter=odd\n")
+    git(top, "config", "filter.odd.clean", f"touch {top.parent / 'ran'}; echo one")
+    assert sorted(Repo.find(top).dirty_paths(top)) == ["link", "mode", "other ü"]
+    assert not (top.parent / "ran").exists()
+
+
 def test_shallow_clones_and_grafts_are_refused(top: Path, tmp_path: Path) -> None:
     (top / "a").write_text("a")
     first = commit(top, "a")
