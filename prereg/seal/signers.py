@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prereg.codec.canonical import digest
@@ -13,9 +13,7 @@ from prereg.model.study import SignersPlan
 from prereg.seal import sshsig
 from prereg.seal.lineage import Sealed
 from prereg.seal.trust import AUTHOR, SEAL, Trust, check_signer
-from prereg.store.files import read_in
 from prereg.store.folder import Tree
-from prereg.store.layout import StudyPaths
 from prereg.store.ledger import parse_time
 
 
@@ -59,23 +57,26 @@ def signatures_of(plan: SignersPlan | None, manifest: Manifest, keys: Mapping[st
 
 
 def check_cosigners(
-    paths: StudyPaths,
+    read: Callable[[str], bytes],
     tree: Tree,
     lineage: Sequence[Sealed],
     plan: SignersPlan | None,
     entries: Sequence[Entry] | None,
     trust: Trust,
     *,
+    folder: str,
     lenient: bool,
 ) -> Signatures | None:
     """Check every signature of seal/cosign/, and that no collection went before enough of them (step 4).
 
-    Without `entries`, because the ledger is no chain (step 6), the signatures alone are checked. `lenient`
-    lets through what a killed `prereg cosign` leaves. Raises VerificationFailed or Untrusted.
+    `read` gives the bytes of a file of the study, the same ones whenever it is asked; `folder` is where the
+    study lies, for the next command. Without `entries`, because the ledger is no chain (step 6), the
+    signatures alone are checked. `lenient` lets through what a killed `prereg cosign` leaves. Raises
+    VerificationFailed or Untrusted.
     """
     said = spans(entries or ())
     for i, one in enumerate(lineage[:-1]):
-        _check_earlier(paths, tree, one, said[i] if i < len(said) else (), trust)
+        _check_earlier(read, tree, one, said[i] if i < len(said) else (), trust)
     present = lineage[-1]
     span = said[-1] if said and len(said) == len(lineage) else ()
     told = {e.actor: e for e in span if e.type == "cosigned"}
@@ -95,10 +96,10 @@ def check_cosigners(
         entry = told.get(principal)
         if entry is None and entries is not None and not lenient:
             raise VerificationFailed(
-                "has no ledger entry", where=name, next_step=f"prereg cosign {paths.root}, as {principal}"
+                "has no ledger entry", where=name, next_step=f"prereg cosign {folder}, as {principal}"
             )
         at = entry.time if entry is not None else present.manifest.created
-        keys[principal] = _check(paths, name, present, principal, trust, at)
+        keys[principal] = _check(read, name, present, principal, trust, at)
     signed = signatures_of(plan, present.manifest, {p: k for p, k in keys.items() if p in told})
     assert signed is not None
     started = next((e for e in span if e.type == "collection-started"), None)
@@ -118,19 +119,24 @@ def refuse_unsigned(signatures: Signatures | None, where: str) -> None:
     )
 
 
-def _check_earlier(paths: StudyPaths, tree: Tree, one: Sealed, span: Iterable[Entry], trust: Trust) -> None:
+def _check_earlier(
+    read: Callable[[str], bytes], tree: Tree, one: Sealed, span: Iterable[Entry], trust: Trust
+) -> None:
     """What an amended seal had of other signatures is good, and in the ledger."""
     told = {e.actor: e for e in span if e.type == "cosigned"}
     for principal, name in _cosignatures(tree, one).items():
         if principal not in told:
             raise VerificationFailed("has no ledger entry", where=name)
-        _check(paths, name, one, principal, trust, told[principal].time)
+        _check(read, name, one, principal, trust, told[principal].time)
 
 
 def check_cosigned_entries(
-    paths: StudyPaths, tree: Tree, lineage: Sequence[Sealed], entries: Sequence[Entry]
+    read: Callable[[str], bytes], tree: Tree, lineage: Sequence[Sealed], entries: Sequence[Entry]
 ) -> None:
-    """Hold each `cosigned` entry against its signature's file (step 6). Raises VerificationFailed."""
+    """Hold each `cosigned` entry against its signature's file (step 6).
+
+    `read` gives the bytes that step 4 verified. Raises VerificationFailed.
+    """
     for one, span in zip(lineage, spans(entries), strict=False):
         files = _cosignatures(tree, one)
         for entry in span:
@@ -142,14 +148,14 @@ def check_cosigned_entries(
                     f"its signature is missing; {_line(entry)} has it",
                     where=f"{one.folder}/cosign/{entry.actor}.sig",
                 )
-            if digest(read_in(paths.root, name)[0]) != entry.body["signature_sha256"]:
+            if digest(read(name)) != entry.body["signature_sha256"]:
                 raise VerificationFailed(
                     f"is not the digest of {name}", where=f"{_line(entry)}#/body/signature_sha256"
                 )
 
 
 def _check(
-    paths: StudyPaths,
+    read: Callable[[str], bytes],
     name: str,
     one: Sealed,
     principal: str,
@@ -157,7 +163,7 @@ def _check(
     at: str,
 ) -> str:
     """Check one signature; returns the fingerprint of its key."""
-    armored = read_in(paths.root, name)[0]
+    armored = read(name)
     found = sshsig.verify(armored, one.data, namespace=SEAL, where=name)
     check_signer(
         trust,

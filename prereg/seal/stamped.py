@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,9 +13,7 @@ from prereg.model.seal import Entry
 from prereg.model.study import TimestampPlan
 from prereg.seal.lineage import Sealed
 from prereg.seal.timestamp import REQUEST, RESPONSE, State, verify_timestamp
-from prereg.store.files import read_in
 from prereg.store.folder import Tree
-from prereg.store.layout import StudyPaths
 from prereg.store.ledger import parse_time
 
 
@@ -38,7 +36,7 @@ class Stamp:
 
 
 def check_stamp(
-    paths: StudyPaths,
+    read: Callable[[str], bytes],
     tree: Tree,
     lineage: Sequence[Sealed],
     plan: TimestampPlan | None,
@@ -49,9 +47,9 @@ def check_stamp(
 ) -> Stamp:
     """Check the two files of the present seal, and that no collection went before them (step 4).
 
-    `files` are the sealed files, the roots among them; `signature` the bytes of seal/manifest.json.sig.
-    Without `entries`, because the ledger is no chain (step 6), the files alone are checked. Raises
-    VerificationFailed.
+    `read` gives the bytes of a file of the study, the same ones whenever it is asked; `files` are the sealed
+    files, the roots among them; `signature` the bytes of seal/manifest.json.sig. Without `entries`,
+    because the ledger is no chain (step 6), the files alone are checked. Raises VerificationFailed.
     """
     said = spans(entries or ())
     span = said[-1] if said and len(said) == len(lineage) else ()
@@ -70,7 +68,7 @@ def check_stamp(
         )
     if not there:
         return Stamp(state="owed")
-    request, response = (read_in(paths.root, name)[0] for name in (REQUEST, RESPONSE))
+    request, response = (read(name) for name in (REQUEST, RESPONSE))
     roots = files.get(plan.roots)
     if roots is None:
         raise VerificationFailed(
@@ -94,7 +92,7 @@ def refuse_owed(stamp: Stamp, where: str) -> None:
 
 
 def earlier_stamps(
-    paths: StudyPaths,
+    read: Callable[[str], bytes],
     tree: Tree,
     lineage: Sequence[Sealed],
     plan: TimestampPlan | None,
@@ -103,8 +101,8 @@ def earlier_stamps(
 ) -> dict[str, datetime]:
     """The verified times of the seals that were amended, by seal digest (step 4).
 
-    A stamp can be judged where the roots of then are still the sealed ones: the same path, the same bytes.
-    Raises BadTimestamp for one that is judged and not verified.
+    `read` is as for `check_stamp`. A stamp can be judged where the roots of then are still the sealed ones:
+    the same path, the same bytes. Raises BadTimestamp for one that is judged and not verified.
     """
     found: dict[str, datetime] = {}
     roots = None if plan is None else files.get(plan.roots)
@@ -113,17 +111,22 @@ def earlier_stamps(
         if roots is None or plan is None or names[1] not in tree.files:
             continue
         if any(f.path == plan.roots and f.sha256 == digest(roots) for f in one.manifest.files):
-            request, response, signature = (
-                read_in(paths.root, name)[0] for name in (*names, f"{one.where}.sig")
-            )
+            request, response, signature = (read(name) for name in (*names, f"{one.where}.sig"))
             found[one.seal] = verify_timestamp(request, response, signature=signature, roots=roots)
     return found
 
 
 def check_stamp_entries(
-    paths: StudyPaths, tree: Tree, lineage: Sequence[Sealed], entries: Sequence[Entry], stamp: Stamp
+    read: Callable[[str], bytes],
+    tree: Tree,
+    lineage: Sequence[Sealed],
+    entries: Sequence[Entry],
+    stamp: Stamp,
 ) -> None:
-    """Hold each `timestamped` entry against the files of its seal (step 6). Raises VerificationFailed."""
+    """Hold each `timestamped` entry against the files of its seal (step 6).
+
+    `read` gives the bytes that step 4 verified. Raises VerificationFailed.
+    """
     for one, span in zip(lineage, spans(entries), strict=False):
         names = _names(one)
         entry = next((e for e in span if e.type == "timestamped"), None)
@@ -134,7 +137,7 @@ def check_stamp_entries(
         for key, name in zip(("request_sha256", "token_sha256"), names, strict=True):
             if name not in tree.files:
                 raise VerificationFailed(f"is missing; {_line(entry)} has it", where=name)
-            if digest(read_in(paths.root, name)[0]) != entry.body[key]:
+            if digest(read(name)) != entry.body[key]:
                 raise VerificationFailed(f"is not the digest of {name}", where=f"{_line(entry)}#/body/{key}")
         time = stamp.time if one is lineage[-1] else None
         if time is not None and parse_time(entry.body["time"]) != time:

@@ -100,6 +100,8 @@ class Run:
     read_records: bool
     lenient: bool
     found: dict[str, object] = field(default_factory=dict)
+    opened: dict[str, bytes] = field(default_factory=dict)
+    """The bytes of files that are not sealed, by path."""
 
     @property
     def tree(self) -> Tree:
@@ -131,11 +133,14 @@ class Run:
     def stamp(self) -> Stamp:
         return self._get("stamp", Stamp, 4)
 
-    def ledger_file(self) -> bytes:
-        """The bytes of ledger.jsonl, read once for steps 4 and 6. Raises VerificationFailed."""
-        if "ledger_file" not in self.found:
-            self.found["ledger_file"] = read_in(self.paths.root, "ledger.jsonl")[0]
-        return self._get("ledger_file", bytes, 6)
+    def read(self, name: str) -> bytes:
+        """The bytes of a file that is not sealed, opened once for every step that asks for it.
+
+        Raises VerificationFailed, also if it is missing.
+        """
+        if name not in self.opened:
+            self.opened[name] = read_in(self.paths.root, name)[0]
+        return self.opened[name]
 
     @property
     def trust(self) -> Trust:

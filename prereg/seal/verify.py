@@ -25,7 +25,7 @@ from prereg.seal.evidence import (
 )
 from prereg.seal.head import check_head
 from prereg.seal.images import check_containers, check_images
-from prereg.seal.lineage import check_earlier_signatures, check_seal_signature, read_lineage
+from prereg.seal.lineage import check_seal_signature, read_lineage
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
@@ -143,7 +143,7 @@ def step_1_folder(run: Run) -> tuple[int, str]:
 
 def step_2_manifest(run: Run) -> tuple[int, str]:
     """The manifest and those that it amends are canonical, of their schema, and name safe paths only."""
-    data = _read(run, WHERE)
+    data = run.read(WHERE)
     run.found["manifest"] = read_manifest(data)
     run.found["manifest_bytes"] = data
     chain = read_lineage(run.paths, run.tree, data)
@@ -176,7 +176,7 @@ def step_3_files(run: Run) -> tuple[int, str]:
                 next_step=f"chmod {file.mode[-3:]} {file.path}",
             )
         files[file.path] = data
-    if _read(run, SUMS) != sums_bytes(manifest, run.manifest_bytes):
+    if run.read(SUMS) != sums_bytes(manifest, run.manifest_bytes):
         raise VerificationFailed(f"disagrees with {WHERE}", where=SUMS)
     run.found["files"] = files
     return len(files), f"{len(files)} files"
@@ -185,22 +185,26 @@ def step_3_files(run: Run) -> tuple[int, str]:
 def step_4_signature(run: Run) -> tuple[int, str]:
     """Each manifest is signed by its author and by whom the protocol asks for, and time-stamped if asked."""
     where = f"{WHERE}.sig"
-    armored = _read(run, where)
+    armored = run.read(where)
     run.found["trust"] = load_trust(run.paths)
     stamp, signed, stamped = Stamp(state="none"), None, {}
     asked = _asked(run)
     if asked is not None:
         # What a protocol asks for is known once step 3 has found its bytes to be the sealed ones.
         entries = _entries_or_none(run)
-        common = (run.paths, run.tree, run.lineage)
+        common = (run.read, run.tree, run.lineage)
         stamped = earlier_stamps(*common, asked.timestamp, files=run.files)
         stamp = check_stamp(*common, asked.timestamp, entries, files=run.files, signature=armored)
     check_seal_signature(run.lineage[-1], armored, run.trust, stamped=stamp.time)
     if asked is not None:
-        signed = check_cosigners(*common, asked.signers, entries, run.trust, lenient=run.lenient)
-    run.found |= {"stamp": stamp, "cosigned": signed}
-    earlier = check_earlier_signatures(run.paths, run.lineage, run.trust, stamped)
-    run.found["signatures"] = {**earlier, run.seal: armored}
+        signed = check_cosigners(
+            *common, asked.signers, entries, run.trust, folder=str(run.paths.root), lenient=run.lenient
+        )
+    signatures = {run.seal: armored}
+    for one in run.lineage[:-1]:
+        signatures[one.seal] = run.read(f"{one.where}.sig")
+        check_seal_signature(one, signatures[one.seal], run.trust, stamped=stamped.get(one.seal))
+    run.found |= {"stamp": stamp, "cosigned": signed, "signatures": signatures}
     author = run.manifest.author
     detail = f"{author.principal} {author.key}"
     if signed is not None:
@@ -231,7 +235,7 @@ def step_5_study_files(run: Run) -> tuple[int, str]:
 
 def step_6_ledger(run: Run) -> tuple[int, str]:
     """The ledger is one chain of allowed entries, and its signed head is its end."""
-    data = run.ledger_file()
+    data = run.read("ledger.jsonl")
     entries = read_ledger(data)
     run.found |= {"ledger": data, "entries": entries}
     run.found["signed"] = _signed_head(run, data)
@@ -243,7 +247,7 @@ def step_6_ledger(run: Run) -> tuple[int, str]:
         planned=run.planned(),
         trust=run.trust,
     )
-    seals = (run.paths, run.tree, run.lineage, entries)
+    seals = (run.read, run.tree, run.lineage, entries)
     check_cosigned_entries(*seals)
     check_stamp_entries(*seals, run.stamp)
     return len(entries), f"{len(entries)} entries, {state(entries)}"
@@ -326,13 +330,9 @@ def _asked(run: Run) -> Protocol | None:
 def _entries_or_none(run: Run) -> tuple[Entry, ...] | None:
     """The ledger's entries; one that is no chain is for step 6 to name."""
     try:
-        return read_ledger(run.ledger_file())
+        return read_ledger(run.read("ledger.jsonl"))
     except PreregError:
         return None
-
-
-def _read(run: Run, name: str) -> bytes:
-    return read_in(run.paths.root, name)[0]
 
 
 def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
@@ -364,7 +364,7 @@ def _signed_head(run: Run, data: bytes) -> int:
         )
 
     try:
-        return check(_read(run, "ledger.head.json"), _read(run, "ledger.head.json.sig"))
+        return check(run.read("ledger.head.json"), run.read("ledger.head.json.sig"))
     except VerificationFailed:
         if not run.lenient:
             raise

@@ -42,6 +42,18 @@ def test_verification_opens_each_file_once(life: dict[str, Path], tmp_path: Path
     assert {name: times for name, times in opened.items() if times > 1} == {}
 
 
+def test_verification_opens_each_file_of_a_stamped_and_cosigned_seal_once(
+    signed: dict[str, Path], tmp_path: Path
+) -> None:
+    study, log = copy_of(signed["deviated"], tmp_path / "copy"), tmp_path / "log"
+    done = verbs.run("verify", study, "", {}, before=partial(watch, log, study))
+    assert done.code == 0, done.said
+    opened = Counter(Path(line).relative_to(study).as_posix() for line in log.read_text().splitlines())
+    assert {"seal/timestamp.tsq", "seal/timestamp.tsr", "seal/cosign/bob@example.org.sig"} <= opened.keys()
+    assert sum(name.startswith("seal/lineage/") and name.endswith(".sig") for name in opened) >= 1
+    assert {name: times for name, times in opened.items() if times > 1} == {}
+
+
 def swap_after_the_check(study: Path) -> None:
     """Once everything has been verified, the experiment on the disk is another one."""
     real = gates.verify
