@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from prereg.collect import runtime
-from prereg.collect.environments import differences, fingerprint_at
+from prereg.collect.environments import detail_of, differences, fingerprint_at
 from prereg.collect.runtime import (
     MARKER,
     Build,
@@ -202,12 +202,12 @@ def test_a_changed_file_changes_the_fingerprint_and_is_named() -> None:
     (info / "RECORD").write_text("toy_dist.py,,\ntoy_dist-1.0.dist-info/METADATA,,\n")
     runtime._finish(spec(), folder, Silent())
     then = fingerprint_at(folder, harness_root().parent)
-    assert differences(spec(), then.detail) == []
+    assert differences(detail_of(spec()), then.detail) == []
     (site / "toy_dist.py").write_text("VALUE = 2\n")
     (site / "loose.pth").write_text("\n")
     now = fingerprint_at(folder, harness_root().parent)
     assert now.digest != then.digest
-    assert differences(spec(), now.detail) == [
+    assert differences(detail_of(spec()), now.detail) == [
         "files of toy-dist 1.0 changed",
         "file loose.pth is new, gone or changed",
     ]
