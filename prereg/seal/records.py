@@ -52,11 +52,6 @@ def encode_shard(records: Iterable[Record]) -> Encoded:
     return pack(lines)
 
 
-def record_line(record: Record) -> bytes:
-    """The canonical line of a record. Raises BadShard if the schema does not allow it."""
-    return _line_of(record, {}, {})
-
-
 def _line_of(
     record: Record, outcomes: dict[tuple[object, Outcome], bytes], beside: dict[Entries, bytes]
 ) -> bytes:

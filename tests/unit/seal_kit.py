@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 from prereg.codec.canonical import digest, dump_file
 from prereg.errors import PreregError
+from prereg.model.record import Record
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.head import head_bytes, sign_head
+from prereg.seal.records import encode_shard
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import START, append, head_of, line_of, read_ledger
@@ -167,3 +170,8 @@ def lines(change: Callable[[list[bytes]], list[bytes]]) -> Tamper:
 
 def then(*steps: Tamper) -> Tamper:
     return lambda paths: [step(paths) for step in steps]
+
+
+def record_line(record: Record) -> bytes:
+    """The line of one record, as a shard holds it."""
+    return gzip.decompress(encode_shard([record]).data)

@@ -10,7 +10,7 @@ from prereg.collect.replies import BadReply, records_of
 from prereg.model.law import RecordEntry
 from prereg.model.plan import Shard
 from prereg.model.study import Unit
-from prereg.seal.records import record_line
+from tests.unit.seal_kit import record_line
 
 ZERO = {"proposals": 0, "verifications": 0, "accepted": 0}
 SHARD = Shard(

@@ -16,7 +16,8 @@ from prereg.codec.convert import to_json
 from prereg.model.law import Crashed, Decoded, RecordEntry, Valued
 from prereg.model.record import Record
 from prereg.seal.packing import BadShard
-from prereg.seal.records import encode_shard, read_shard, record_line
+from prereg.seal.records import encode_shard, read_shard
+from tests.unit.seal_kit import record_line
 
 ENTRIES = (
     RecordEntry(tokens=(0, 3, 7), values=(-0.5, "-inf", 2)),

@@ -26,8 +26,8 @@ from prereg.seal.records import (
     encode_shard,
     read_meta,
     read_shard,
-    record_line,
 )
+from tests.unit.seal_kit import record_line
 
 SEAL = "a" * 64
 UNIT = Unit(stage="main", configuration="c", arm="on")
