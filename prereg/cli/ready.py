@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,12 +28,25 @@ class Ready:
     """The image of each build, where workers run in containers."""
 
 
-def prepare(paths: StudyPaths, folder: Path, key: str, principal: str | None, *, quiet: bool) -> Ready:
-    """Whatever must hold before a signature. Raises UsageError for a study that `check` refuses."""
+def prepare(
+    paths: StudyPaths,
+    folder: Path,
+    key: str,
+    principal: str | None,
+    *,
+    quiet: bool,
+    refuse: Callable[[], None] = lambda: None,
+) -> Ready:
+    """Whatever must hold before a signature. Raises UsageError for a study that `check` refuses.
+
+    Key, signer and `refuse` come before the rehearsal and the fingerprints, which may take minutes.
+    """
     from prereg.cli.check import require_ok, require_rehearsed, run_check, run_rehearsal, show, show_rehearsal
     from prereg.cli.signing import actor
     from prereg.collect.environments import fingerprints
     from prereg.collect.image import images_for_seal
+    from prereg.seal.bind import refuse_signer
+    from prereg.store.ledger import timestamp
 
     report = run_check(paths)
     if not report.ok and not quiet:
@@ -41,6 +54,8 @@ def prepare(paths: StudyPaths, folder: Path, key: str, principal: str | None, *,
     require_ok(report, str(folder))
     assert report.study is not None
     who = actor(paths, key, principal)
+    refuse_signer(paths, who.key, who.principal, timestamp())
+    refuse()
     tried = run_rehearsal(paths, report)
     if not quiet:
         show_rehearsal(tried)

@@ -29,7 +29,7 @@ def seal(
     """Check the study, then bind, sign and commit every byte of it."""
     from prereg.cli.push import pushed_value, show_pushed
     from prereg.cli.ready import next_verb, prepare, show_standing
-    from prereg.seal.build import seal_study
+    from prereg.seal.build import refuse_seal, seal_study
     from prereg.seal.push import push_study, refuse_remote
     from prereg.seal.stamping import timestamp_study
     from prereg.seal.standing import refuse_stamp, standing
@@ -40,7 +40,9 @@ def seal(
         refuse_remote(paths, push)
     if timestamp is not None:
         refuse_stamp(paths, timestamp)
-    ready = prepare(paths, folder, key, principal, quiet=as_json)
+    if paths.ledger.exists():
+        refuse_seal(paths)  # whatever `check` has to say: it is sealed
+    ready = prepare(paths, folder, key, principal, quiet=as_json, refuse=lambda: refuse_seal(paths))
     environments, images = ready.environments, ready.images
     who = ready.who
     if push is not None and ready.edition != 2:

@@ -81,7 +81,7 @@ def bind(
             data, mode = read_with_mode(paths.root / name)
             authored[name] = (data, cast(Mode, mode))
     study = _refuse_content(paths, authored, environments)
-    _refuse_signer(paths, key, principal, created)
+    refuse_signer(paths, key, principal, created)
     builds = {c.build for c in study.protocol.configurations}
     code = {f"{CODE}{name}": data for name, data in sealed_code(builds).items()}
     _refuse_stale_events(study, code)
@@ -167,7 +167,8 @@ def _refuse_stale_events(study: Study, code: Mapping[str, bytes]) -> None:
         )
 
 
-def _refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, created: str) -> None:
+def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, created: str) -> None:
+    """Raise Untrusted unless this key is an author's, of that name, that signs seals at that time."""
     trust_rules.check_signer(
         trust_rules.load_trust(paths),
         principal=principal,

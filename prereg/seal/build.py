@@ -57,10 +57,7 @@ def seal_study(
     """
     with study_lock(paths):
         repo = Repo.find(paths.root)
-        if not repo.is_tracked(paths.manifest):
-            for file in leftovers(paths):  # of a seal that was killed
-                file.unlink()
-        tree = walk(paths)
+        tree = _cleared(paths, repo)
         created = timestamp(now)
         _refuse_folder(paths, repo, tree)
         bound = bind(
@@ -90,6 +87,21 @@ def seal_study(
         check_committed(paths, repo, manifest, commit)
         annotate_seal(repo, manifest, commit, seal=seal, head=head_of(ledger), principal=principal)
     return SealResult(seal=seal, manifest=manifest, head=head_of(ledger), commit=commit, tag=tag)
+
+
+def refuse_seal(paths: StudyPaths) -> None:
+    """Raise what `seal_study` raises for the folder, before anything costly is done for a seal."""
+    with study_lock(paths):
+        repo = Repo.find(paths.root)
+        _refuse_folder(paths, repo, _cleared(paths, repo))
+
+
+def _cleared(paths: StudyPaths, repo: Repo) -> Tree:
+    """The folder's files, without the unfinished writes of a seal that was killed."""
+    if not repo.is_tracked(paths.manifest):
+        for file in leftovers(paths):
+            file.unlink()
+    return walk(paths)
 
 
 def _refuse_folder(paths: StudyPaths, repo: Repo, tree: Tree) -> None:
