@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 import prereg
 from prereg.cli import output
+from prereg.cli.next_step import typed
 from prereg.errors import EvidenceIncomplete, PreregError, UsageError
 
 app = typer.Typer(
@@ -81,6 +82,8 @@ def _usage(error: TyperException) -> None:
 
 
 def _say(error: PreregError) -> None:
+    if error.next_step:
+        error.next_step = typed(error.next_step, output.study_named())
     if "--json" in sys.argv[1:] and not output.emitted():
         sys.stdout.write(json.dumps(error.as_json()) + "\n")
     _line(f"error: {error.what}")

@@ -56,11 +56,12 @@ def audit(
         say(f"{value['result']}: report {short(run.report_sha256)}, signed by {who.principal}.")
     complaints = disagreements(value)
     if value["result"] == "INCOMPLETE":
+        analysed = paths.decisions.exists()
         missing = [s["detail"] for s in value["steps"] if s["status"] == "not-checked"]
         raise EvidenceIncomplete(
             f"the auditor could not check everything: {missing[0] if missing else 'see the steps above'}",
             where=str(folder),
-            next_step=f"prereg status {folder}",
+            next_step=f"prereg {'status' if analysed else 'analyse'} {folder}",
         )
     if value["result"] != "AGREES":
         raise VerificationFailed(

@@ -14,7 +14,23 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-StudyDir = Annotated[Path, typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.")]
+_named: list[Path] = []
+
+
+def study_named() -> Path | None:
+    """The study's folder as the command line has it, or None."""
+    return _named[-1] if _named else None
+
+
+def _name(folder: Path) -> Path:
+    _named.append(folder)
+    return folder
+
+
+StudyDir = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.", callback=_name),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout for programs.")]
 KeyFile = Annotated[
     str,
