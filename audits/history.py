@@ -121,7 +121,9 @@ def _check_editions(repository: Repository, added: list[tuple[Seal, str]], found
             found.fault(what, file=PROTOCOL, pointer=fault.pointer)
             continue
         if before is not None and edition != before:
-            what = f"commit {commit} amends a seal of edition {before} to one of edition {edition}"
+            what = (
+                f"the seal of commit {commit} is of another edition, {edition}, than the one before, {before}"
+            )
             found.fault(what, file=PROTOCOL, pointer="/edition")
         before = edition
         found.applied += 1

@@ -187,12 +187,12 @@ def test_an_amendment_keeps_the_edition(tmp_path: Path, keys: Path) -> None:
     found = failed(look(build(tmp_path / "newer", keys, plan, *steps).folder))
     assert set(found) == {9}
     assert "protocol.json#/edition: " in found[9]
-    assert "a seal of edition 1 to one of edition 2" in found[9]
+    assert "is of another edition, 2, than the one before, 1" in found[9]
     plan, steps = _edition_from_amendment(2, None, 2)
     found = failed(look(build(tmp_path / "there and back", keys, plan, *steps).folder))
     assert set(found) == {9}
-    assert "edition 2 to one of edition 1" in found[9]
-    assert "edition 1 to one of edition 2" in found[9]
+    assert "is of another edition, 1, than the one before, 2" in found[9]
+    assert "is of another edition, 2, than the one before, 1" in found[9]
 
 
 def test_the_protocol_that_an_amended_seal_was_committed_with_is_the_sealed_one(
