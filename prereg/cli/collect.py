@@ -8,6 +8,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, number, say, table
+from prereg.errors import EvidenceIncomplete
 
 
 @app.command(epilog="Example: prereg collect studies/mine --key ~/keys/ada --workers 2")
@@ -26,7 +27,19 @@ def collect(
 
     paths = study_paths(folder)
     who = actor(paths, key, principal)
-    result = collect_study(paths, key=who.key, principal=who.principal, progress=renderer(), workers=workers)
+    before = paths.ledger.stat().st_size if paths.ledger.exists() else 0
+    try:
+        result = collect_study(
+            paths, key=who.key, principal=who.principal, progress=renderer(), workers=workers
+        )
+    except KeyboardInterrupt:
+        # Signals are caught while workers run; this one came before them, or after.
+        nothing = paths.ledger.exists() and paths.ledger.stat().st_size == before
+        raise EvidenceIncomplete(
+            "interrupted; " + ("nothing was drawn" if nothing else "what is stored stays"),
+            where=str(folder),
+            next_step=f"prereg collect {folder} --key {key}",
+        ) from None
     if as_json:
         emit(
             {

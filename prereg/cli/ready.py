@@ -53,7 +53,7 @@ def prepare(
         show(report)
     require_ok(report, str(folder))
     assert report.study is not None
-    who = actor(paths, key, principal)
+    who = actor(paths, key, principal, draft=True)
     refuse_signer(paths, who.key, who.principal, timestamp())
     refuse()
     tried = run_rehearsal(paths, report)

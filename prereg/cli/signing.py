@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prereg.errors import UsageError
+from prereg.errors import UsageError, WrongState
 
 if TYPE_CHECKING:
     from prereg.seal.keys import SigningKey
@@ -20,14 +21,19 @@ class Actor:
     principal: str
 
 
-def actor(paths: StudyPaths, key_file: str, principal: str | None) -> Actor:
+def actor(paths: StudyPaths, key_file: str, principal: str | None, *, draft: bool = False) -> Actor:
     """Load the key and find its principal in trust/allowed_signers, unless it is given.
 
-    Raises UsageError if the key is nobody's, or several people's and none was named.
+    Raises UsageError if the key is nobody's, or several people's and none was named, and WrongState for a
+    draft, which only `seal` takes (`draft`).
     """
     from prereg.seal.keys import load_key
     from prereg.seal.trust import load_trust
 
+    sealed = (paths.seal, paths.ledger, paths.head, paths.records)
+    if not draft and not any(os.path.lexists(path) for path in sealed):
+        where = str(paths.root)
+        raise WrongState("the study is not sealed", where=where, next_step=f"prereg seal {where}")
     key = load_key(key_file)
     if principal is not None:
         return Actor(key=key, principal=principal)
@@ -40,5 +46,7 @@ def actor(paths: StudyPaths, key_file: str, principal: str | None) -> Actor:
     raise UsageError(
         f"the key {key.fingerprint} {what} in trust/allowed_signers",
         where=str(paths.allowed_signers),
-        next_step="name yourself with --as" if names else "prereg key new, or add the key to trust/",
+        next_step="name yourself with --as"
+        if names
+        else "prereg key list shows whose keys there are; prereg key new makes one",
     )
