@@ -50,10 +50,12 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[[], dict[str, Any]]:
 def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of the coin is a fixed digest: these studies never run."""
 
-    def prepare(paths: StudyPaths, _: Path, key: str, principal: str | None, *, quiet: bool) -> ready.Ready:
+    def prepare(
+        paths: StudyPaths, _: Path, key: str, principal: str | None, *, quiet: bool, **_more: object
+    ) -> ready.Ready:
         assert quiet
         edition = json.loads((paths.root / "protocol.json").read_bytes()).get("edition", 1)
-        who = actor(paths, key, principal)
+        who = actor(paths, key, principal, draft=True)
         return ready.Ready(who=who, edition=edition, environments=ENVIRONMENTS, images=None)
 
     monkeypatch.setattr(ready, "prepare", prepare)
