@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, StudyDir, emit, number, say, table
+from prereg.cli.next_step import typed
+from prereg.cli.output import AsJson, StudyDir, emit, number, say, study_named, table
 from prereg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,7 +114,17 @@ def run_check(paths: StudyPaths) -> CheckReport:
     from prereg.store.harness import harness_digest
 
     rates = {name: load_build(name).requests_per_second for name in build_names()}
-    return check_study(paths, rates=rates, harness_sha256=harness_digest())
+    report = check_study(paths, rates=rates, harness_sha256=harness_digest())
+    folder = study_named() or paths.root
+    return replace(
+        report,
+        findings=tuple(
+            replace(f, next_step=typed(f.next_step, folder))
+            if f.next_step is not None and f.next_step.startswith("prereg ")
+            else f
+            for f in report.findings
+        ),
+    )
 
 
 def require_ok(report: CheckReport, folder: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from prereg.cli.check import unbuilt
+from prereg.cli.check import run_check, unbuilt
 from prereg.collect import quarters
 from prereg.draft.lint import CheckReport, check_study
 from prereg.store.layout import StudyPaths
@@ -47,3 +48,12 @@ def test_events_of_a_study_without_oracle_are_written_by_hand(tmp_path: Path) ->
     paths.events.unlink()
     (finding,) = [f for f in check(paths).findings if f.where == "events.json"]
     assert "by hand" in str(finding.next_step)
+
+
+def test_a_finding_s_command_names_the_study(tmp_path: Path) -> None:
+    paths = asked_study(tmp_path)
+    value = json.loads(paths.protocol.read_text())
+    write_protocol(paths, {"decision": {**value["decision"], "rule": "channel-S"}})
+    paths.events.unlink()
+    (finding,) = [f for f in run_check(paths).findings if f.where == "events.json"]
+    assert str(finding.next_step).startswith("prereg events /")
