@@ -44,10 +44,12 @@ def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> 
 
     ``given`` says that the reviewer named the file: it must be there then.
     """
+    if path.is_symlink():
+        raise Fault("is a link; a file of trust is a plain file", file=str(path))
     try:
         data = path.read_bytes()
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and not given and not path.is_symlink():
+        if isinstance(error, FileNotFoundError) and not given:
             return []
         then = "name it with --revocations"
         raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None

@@ -61,14 +61,15 @@ def check_tags(repository: Repository, seals: list[Seal], ledger: Ledger | None,
     ``ledger`` is None where it could not be read: its step says so.
     """
     study = seals[-1].manifest["study"]
-    wanted = re.compile(rf"prereg/{re.escape(study)}/(?:sealed|amended-([1-9][0-9]*))")
+    wanted = re.compile(rf"prereg/{re.escape(study)}/(?:sealed|amended-([0-9]+))")
     for name, tag in repository.tags(f"prereg/{study}/").items():
         match = wanted.fullmatch(name)
         if match is None:
             continue
         found.applied += 1
-        number = int(match.group(1) or 0)
-        if number >= len(seals):
+        told = match.group(1) or ""
+        number = int(told[:9] or 0)
+        if number >= len(seals) or (told and (told != str(number) or number == 0)):
             found.fault(f"tag {name} is of an amendment that the lineage does not have")
             continue
         _check_said(name, tag.message, seals[number], ledger, found)

@@ -183,6 +183,8 @@ def load_trust(signers: Path, roles: Path, schema: Schema, revoked: tuple[Revoca
     """Read the two files of trust; ``revoked`` is what the third one says."""
     parts = []
     for path, option in ((signers, "--signers"), (roles, "--roles")):
+        if path.is_symlink():
+            raise Fault("is a link; a file of trust is a plain file", file=str(path))
         try:
             parts.append(path.read_bytes())
         except OSError as error:

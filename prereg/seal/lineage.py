@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -87,21 +86,6 @@ def check_seal_signature(
         attested=stamped is not None,
         where=where,
     )
-
-
-def check_earlier_signatures(
-    paths: StudyPaths, chain: Sequence[Sealed], trust: Trust, stamped: Mapping[str, datetime]
-) -> dict[str, bytes]:
-    """Check the signature of every seal but the present one; returns their bytes by seal digest.
-
-    `stamped` has the times of those whose time stamps are verified.
-    """
-    found: dict[str, bytes] = {}
-    for one in chain[:-1]:
-        armored = read_in(paths.root, f"{one.where}.sig")[0]
-        check_seal_signature(one, armored, trust, stamped=stamped.get(one.seal))
-        found[one.seal] = armored
-    return found
 
 
 def _earlier(paths: StudyPaths, seal: str, later: Sealed) -> Sealed:

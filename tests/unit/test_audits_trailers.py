@@ -28,7 +28,7 @@ def _tagged_tree(b: Sealed) -> None:
 
 
 def test_tags_that_did_not_travel_are_not_missed(tmp_path: Path, keys: Path) -> None:
-    builder = build(tmp_path, keys, second(), amend(), after=(_tagged("other"), _tagged("amended-01")))
+    builder = build(tmp_path, keys, second(), amend(), after=(_tagged("other"), _tagged("deep/amended-1")))
     before = look(builder.folder).steps[9].applied
     run("git", "tag", "-d", "prereg/tiny/sealed", "prereg/tiny/amended-1", cwd=builder.root)
     well(builder)
@@ -40,6 +40,8 @@ TAGS: dict[str, tuple[Step, str]] = {
     "of the second seal on the first": (_tagged("amended-1", "HEAD~2"), "is not that seal"),
     "before there was a seal": (_tagged("sealed", "HEAD~3"), "is not that seal"),
     "of an amendment that never was": (_tagged("amended-2"), "the lineage does not have"),
+    "of a number with a zero before it": (_tagged("amended-01"), "the lineage does not have"),
+    "of amendment zero": (_tagged("amended-0"), "the lineage does not have"),
     "on a tree": (_tagged_tree, "on no commit"),
 }
 

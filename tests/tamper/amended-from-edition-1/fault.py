@@ -8,7 +8,6 @@ import seals
 AT = "sealed"
 CAUGHT_BY = ("verify", "auditor")
 NAMED = "is of another edition"
-OPEN = {"auditor": "the auditor does not read the protocol of the seal that was amended"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:

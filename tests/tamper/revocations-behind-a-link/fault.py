@@ -9,7 +9,6 @@ STUDY = "signed"
 AT = "sealed"
 CAUGHT_BY = ("verify", "auditor")
 NAMED = "trust/revocations.json"
-OPEN = {"auditor": "the auditor follows a link to the files of trust"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:

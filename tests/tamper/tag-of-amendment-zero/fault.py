@@ -6,7 +6,6 @@ from types import ModuleType
 STUDY = "signed"
 CAUGHT_BY = ("verify", "auditor")
 NAMED = "prereg/coin/amended-0"
-OPEN = {"auditor": "the auditor does not look at a tag whose number is no number of an amendment"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:
