@@ -89,7 +89,8 @@ def check_tags(paths: StudyPaths, *, study: str, lineage: Sequence[Sealed], line
         # A tag without a message of its own is a name for the commit and says nothing.
         if (told := repo.tag(tag)) is not None:
             seal = (lineage[number].seal,)
-            _check(trailers_of(told.message), seal, lines, f"tag {tag}", "not the seal of that name")
+            said, known = trailers_of(told.message), "not the seal of that name"
+            _check(said, seal, lines, f"tag {tag}", known, needed=False)
     return looked
 
 
@@ -99,14 +100,19 @@ def _check(
     lines: Collection[str],
     where: str,
     otherwise: str,
+    needed: bool = True,
 ) -> None:
-    """Raise VerificationFailed unless there is one seal, of `seals`, and one head, of `lines`."""
+    """Raise VerificationFailed unless there is one seal, of `seals`, and one head, of `lines`.
+
+    Where they are not `needed`, what is there has to be so.
+    """
     for name, known, what in (
         (SEAL, seals, otherwise),
         (HEAD, lines, "the digest of no line of ledger.jsonl"),
     ):
         values = found.get(name.lower(), [])
-        if len(values) != 1:
+        if needed and len(values) != 1:
             raise VerificationFailed(f"its message has {len(values)} trailers {name}, not one", where=where)
-        if values[0] not in known:
-            raise VerificationFailed(f"its trailer {name} is {what}: {values[0]:.80}", where=where)
+        for value in values:
+            if value not in known:
+                raise VerificationFailed(f"its trailer {name} is {what}: {value:.80}", where=where)

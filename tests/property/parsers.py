@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stamps import SIGNATURE, STAMPS, edited
+from real_stamps import SIGNATURE, STAMPS, edited
 
 import audits.certificates
 import audits.der

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from parsers import PARSERS, SCHEMAS, try_one
-from stamps import STAMPS, TREES, edited
+from real_stamps import STAMPS, TREES, edited
 
 from prereg.codec import canonical
 

@@ -6,7 +6,7 @@ from types import ModuleType
 AT = "draft"
 EXIT = {"collect": 4}
 CAUGHT_BY = ("collect",)
-NAMED = "draft"
+NAMED = "not sealed"
 
 
 def apply(study: Path, tools: ModuleType) -> None:

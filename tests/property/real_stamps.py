@@ -1,7 +1,7 @@
 """Real time stamps of one request, and edits of them that bytes choose.
 
-`python tests/property/stamps.py` makes stamps.json anew, with the authorities of tests/unit: the request,
-answers of `openssl ts` (elliptic curve, through a second authority, RSA), one with the older attribute, and
+`python tests/property/real_stamps.py` makes the file of data beside it anew, with the authorities of tests/unit: the
+request, answers of `openssl ts` (elliptic curve, through a second authority, RSA), one with the older attribute, and
 the roots.
 """
 
@@ -129,7 +129,7 @@ def edited(data: bytes) -> bytes:
 
 
 def make() -> None:
-    """Write stamps.json."""
+    """Write real_stamps.json."""
     sys.path[:0] = [str(PLACE.parents[2]), str(PLACE.parents[1] / "unit")]
     from timestamp_fixture import Authority
 
