@@ -1,8 +1,8 @@
 """Real time stamps of one request, and edits of them that bytes choose.
 
-`python tests/property/real_stamps.py` makes the file of data beside it anew, with the authorities of tests/unit: the
-request, answers of `openssl ts` (elliptic curve, through a second authority, RSA), one with the older attribute, and
-the roots.
+`python tests/property/real_stamps.py` makes the file of data beside it anew, with the authorities of
+tests/unit: the request, answers of `openssl ts` (elliptic curve, through a second authority, RSA), one with
+the older attribute, and the roots.
 """
 
 from __future__ import annotations
