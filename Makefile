@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+FUZZ ?= -max_total_time=60
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -60,7 +61,7 @@ faults: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	$(PIP) install --editable '.[fuzz]'
-	$(BIN)/python tests/fuzz/fuzz.py -max_total_time=60
+	$(BIN)/python tests/fuzz/fuzz.py $(FUZZ)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
