@@ -29,7 +29,8 @@ from prereg.model.law import (
     PrefixEvent,
     ViolationEvent,
 )
-from prereg.model.study import Prediction, TinyModel, VerdictClaim
+from prereg.model.predictions import Prediction, VerdictClaim
+from prereg.model.study import TinyModel
 from prereg.model.tree import PathCheck, UnitTree
 from prereg.report.page import ReportInput, render
 

@@ -14,8 +14,9 @@ from bench.synthetic import SEAL, enumerated_family, study, tally_of, tokens
 from prereg.analyse.decide import decide
 from prereg.analyse.tally import Tally
 from prereg.model.law import Crashed, Family, NothingAfter, Outcome, Predicate
+from prereg.model.predictions import CountClaim, Prediction, VerdictClaim
 from prereg.model.seal import Entry, EntryType, Manifest, Signer
-from prereg.model.study import CountClaim, Prediction, Study, TinyModel, VerdictClaim
+from prereg.model.study import Study, TinyModel
 from prereg.report.page import ReportInput, render
 from prereg.stats.membership import breaks
 

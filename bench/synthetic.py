@@ -10,6 +10,7 @@ from typing import Literal
 from prereg.analyse.tally import Tally, tally
 from prereg.model import law
 from prereg.model.law import Decoded, Event, Events, Family, Mass, Outcome, Predicate, Predicates
+from prereg.model.predictions import Prediction, Predictions
 from prereg.model.record import Counters, Record
 from prereg.model.study import (
     Arm,
@@ -18,8 +19,6 @@ from prereg.model.study import (
     Configuration,
     DecisionRule,
     PowerPlan,
-    Prediction,
-    Predictions,
     PromptLookup,
     Protocol,
     Sampling,

@@ -9,7 +9,8 @@ from typing import Any
 
 from bench.synthetic import study
 from prereg.model.law import Decoded, Family, Outcome, Predicate
-from prereg.model.study import DecisionRule, ExactPlan, Prediction, SeedBlock, Stage, Study
+from prereg.model.predictions import Prediction
+from prereg.model.study import DecisionRule, ExactPlan, SeedBlock, Stage, Study
 from prereg.model.tree import (
     ClosedCheck,
     PathCheck,

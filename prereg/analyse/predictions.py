@@ -12,7 +12,8 @@ from typing import assert_never
 
 from prereg.codec.study_files import VERDICTS
 from prereg.model.exact import ExactDecision
-from prereg.model.study import Claim, ClaimChannel, CountClaim, Study, VerdictClaim
+from prereg.model.predictions import Claim, ClaimChannel, CountClaim, VerdictClaim
+from prereg.model.study import Study
 from prereg.model.verdict import Decision, PredictionStatus, Status
 
 

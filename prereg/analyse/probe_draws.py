@@ -10,16 +10,8 @@ from prereg.analyse.decide import decide
 from prereg.analyse.tally import Tally
 from prereg.codec.convert import from_json
 from prereg.model.law import Events, Family, Predicate, Predicates
-from prereg.model.study import (
-    Configuration,
-    DecisionRule,
-    Predictions,
-    Protocol,
-    Sampling,
-    Seeds,
-    Stage,
-    Study,
-)
+from prereg.model.predictions import Predictions
+from prereg.model.study import Configuration, DecisionRule, Protocol, Sampling, Seeds, Stage, Study
 from prereg.model.verdict import Decision
 
 ALPHA = 0.05

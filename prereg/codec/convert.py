@@ -10,19 +10,19 @@ from typing import Any, TypeVar, cast
 from prereg.codec.canonical import Json, loads, loads_machine
 from prereg.codec.schema import validate
 from prereg.errors import VerificationFailed
-from prereg.model import beside, exact, hypotheses, law, record, seal, study, verdict
+from prereg.model import beside, exact, hypotheses, law, predictions, record, seal, study, verdict
 
 T = TypeVar("T")
 
-_TAGGED: tuple[Any, ...] = (law.Event, law.Rule, study.Claim, study.Drafter)
+_TAGGED: tuple[Any, ...] = (law.Event, law.Rule, predictions.Claim, study.Drafter)
 
 _LATER: dict[type[Any], tuple[str, ...]] = {
     study.Stage: ("channel",),
     study.Configuration: ("records",),
     study.Sampling: ("builds",),
     study.Protocol: ("exact", "edition", "hypotheses", "signers", "timestamp"),
-    study.VerdictClaim: ("channel",),
-    study.CountClaim: ("at_least", "at_most", "channel"),
+    predictions.VerdictClaim: ("channel",),
+    predictions.CountClaim: ("at_least", "at_most", "channel"),
     hypotheses.Hypothesis: (),
     law.Family: ("hypothesis", "records"),
     record.Record: ("record",),
@@ -36,7 +36,7 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
 a value is made of comes before it."""
 
 _RENAMED: dict[type[Any], tuple[str, str]] = {
-    study.VerdictClaim: ("in_", "in"),
+    predictions.VerdictClaim: ("in_", "in"),
     hypotheses.Hypothesis: ("class_", "class"),
 }
 """Fields whose JSON key is a keyword of Python."""

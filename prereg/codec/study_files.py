@@ -12,7 +12,8 @@ from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
 from prereg.model.outcomes import Key, key
 from prereg.model.plan import requests_of
-from prereg.model.study import Assistant, Channel, Predictions, Protocol, Seeds, Study, VerdictClaim
+from prereg.model.predictions import Predictions, VerdictClaim
+from prereg.model.study import Assistant, Channel, Protocol, Seeds, Study
 
 AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
 HYPOTHESES = "hypotheses.json"

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from prereg.model.hypotheses import Hypotheses, HypothesesPlan, Registration
 from prereg.model.law import Events, Predicates
+from prereg.model.predictions import Predictions
 
 SeedRole = Literal["pilot", "calibration", "discovery", "confirmation", "held-out", "control"]
 Channel = Literal["draws", "exact"]
-ClaimChannel = Literal["draws", "exact", "records", "hypothesis"]
 Rule = Literal["channel-S", "event-gap", "exact"]
 
 
@@ -351,46 +351,6 @@ class Seeds:
     schema: Literal["prereg/seeds/v1"] = "prereg/seeds/v1"
     study: str
     blocks: tuple[SeedBlock, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictClaim:
-    configuration: str
-    in_: tuple[str, ...]
-    """Verdicts that make the prediction true (JSON key `in`)."""
-    channel: ClaimChannel = "draws"
-    """Whose verdicts are meant."""
-    kind: Literal["verdict"] = "verdict"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountClaim:
-    configurations: tuple[str, ...]
-    verdict: str
-    at_least: int | None = None
-    at_most: int | None = None
-    channel: ClaimChannel = "draws"
-    """Whose verdicts are meant."""
-    kind: Literal["count"] = "count"
-
-
-Claim = VerdictClaim | CountClaim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    id: str
-    statement: str
-    claim: Claim
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Predictions:
-    """predictions.json."""
-
-    schema: Literal["prereg/predictions/v1"] = "prereg/predictions/v1"
-    study: str
-    predictions: tuple[Prediction, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

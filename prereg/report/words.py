@@ -8,7 +8,7 @@ from typing import assert_never
 
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Event, Outcome
-from prereg.model.study import Claim, VerdictClaim
+from prereg.model.predictions import Claim, VerdictClaim
 from prereg.model.tree import ExactResult
 from prereg.stats.channels import Contradiction
 

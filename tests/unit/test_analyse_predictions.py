@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prereg.analyse.predictions import status_of
-from prereg.model.study import Claim, CountClaim, VerdictClaim
+from prereg.model.predictions import Claim, CountClaim, VerdictClaim
 
 POSSIBLE: dict[str, tuple[str, ...]] = {
     "channel-S": ("FAILS", "NOT_REJECTED", "INCONCLUSIVE", "VOID"),

@@ -13,7 +13,8 @@ from prereg.analyse.decide import decide
 from prereg.errors import EvidenceIncomplete
 from prereg.model.exact import PremiseArm
 from prereg.model.law import Family, Mass, Outcome
-from prereg.model.study import CountClaim, Prediction, Stage, VerdictClaim
+from prereg.model.predictions import CountClaim, Prediction, VerdictClaim
+from prereg.model.study import Stage
 
 
 def test_both_channels_of_one_study() -> None:

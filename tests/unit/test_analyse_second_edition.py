@@ -17,7 +17,8 @@ from prereg.analyse.tally import Tally
 from prereg.codec.convert import to_json
 from prereg.codec.study_files import parse_study
 from prereg.model.law import Crashed, Decoded, Outcome, RecordEntry
-from prereg.model.study import Prediction, Study, VerdictClaim
+from prereg.model.predictions import Prediction, VerdictClaim
+from prereg.model.study import Study
 from prereg.model.tree import UnitTree
 from prereg.model.verdict import Decision, Decisions
 

@@ -20,9 +20,10 @@ from prereg.collect.runtime import load_build
 from prereg.collect.staging import staged
 from prereg.model.law import Events, Predicates
 from prereg.model.plan import plan
+from prereg.model.predictions import Predictions
 from prereg.model.record import ShardMeta
 from prereg.model.seal import Entry, EntryType
-from prereg.model.study import Ceilings, Predictions, Protocol, SeedBlock, Seeds, Study
+from prereg.model.study import Ceilings, Protocol, SeedBlock, Seeds, Study
 
 
 class Clock:

@@ -15,7 +15,8 @@ from prereg.draft.family import build_events, events_json
 from prereg.draft.scaffold import Blanks, draft_study, render
 from prereg.errors import UsageError
 from prereg.model.law import Decoded, Mass, MechanismLaw
-from prereg.model.study import Predictions, Protocol, Study
+from prereg.model.predictions import Predictions
+from prereg.model.study import Protocol, Study
 
 BLANKS = Blanks(title="t", question="q", author="A", principal="a@example.org")
 LAW = [Mass(outcome=Decoded(tokens=(0,), finish=None), p=1)]

@@ -13,7 +13,7 @@ from bench.exact_page import AB, LONG, LONGER, both_channels
 from prereg.cli.decisions import show_decisions, verdicts
 from prereg.model import law
 from prereg.model.exact import EventMasses, ExactDecision, ExactWitness
-from prereg.model.study import CountClaim
+from prereg.model.predictions import CountClaim
 from prereg.model.verdict import BoundRow
 from prereg.report import exact_rows, words
 from prereg.report.exact_rows import Bar, heaviest, shortest

@@ -15,8 +15,8 @@ from study_fixture import fabricate_records, make_study, seal, signing_key
 from bench.page import example
 from prereg.model import law
 from prereg.model.law import Crashed, Decoded, Valued
+from prereg.model.predictions import CountClaim, VerdictClaim
 from prereg.model.seal import Entry, EntryType
-from prereg.model.study import CountClaim, VerdictClaim
 from prereg.model.verdict import BoundRow
 from prereg.report import words
 from prereg.report.html import write_report

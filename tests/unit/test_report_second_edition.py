@@ -13,7 +13,8 @@ from test_report_page import HOSTILE, Reader
 
 from prereg.cli.decisions import show_decisions, verdicts
 from prereg.codec.study_files import parse_study
-from prereg.model.study import Study, VerdictClaim
+from prereg.model.predictions import VerdictClaim
+from prereg.model.study import Study
 from prereg.report import words
 from prereg.report.beside_rows import alone
 from prereg.report.page import ReportInput, render

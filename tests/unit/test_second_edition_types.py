@@ -15,8 +15,9 @@ from prereg.codec.study_files import parse_study
 from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import AllowedByPosition, Events, MinTokens, Predicates, RecordEntry
 from prereg.model.plan import plan
+from prereg.model.predictions import Predictions
 from prereg.model.record import Record
-from prereg.model.study import Grouping, Predictions, Protocol, Sampling, Unit
+from prereg.model.study import Grouping, Protocol, Sampling, Unit
 from prereg.model.verdict import Decision
 
 CLASSES: dict[str, type] = {
