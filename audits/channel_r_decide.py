@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from audits.channel_r import record_events
-from audits.interval import lower, upper
+from audits.interval import of_both
 from audits.records import Tally
 
 
@@ -20,12 +20,7 @@ def _bound(event: str, off: Tally, on: Tally, level: float) -> dict[str, Any]:
     k_off, k_on = _count(event, off), _count(event, on)
     return {
         "event": event,
-        "k_off": k_off,
-        "k_on": k_on,
-        "L_off": lower(k_off, off.draws, level),
-        "U_off": upper(k_off, off.draws, level),
-        "L_on": lower(k_on, on.draws, level),
-        "U_on": upper(k_on, on.draws, level),
+        **of_both(k_off, off.draws, k_on, on.draws, level),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from audits.channel_r import record_events
 from audits.channel_r_decide import decide_records
 from audits.compatible import by_draws
-from audits.interval import lower, upper
+from audits.interval import of_both
 from audits.law import Law
 from audits.records import Records, Tally
 from audits.study import Study
@@ -157,12 +157,7 @@ def _bound(law: Law, event: dict[str, Any], off: Tally, on: Tally, level: float)
     return {
         "event": event["id"],
         "p": law.probability(event),
-        "k_off": k_off,
-        "k_on": k_on,
-        "L_off": lower(k_off, off.draws, level),
-        "U_off": upper(k_off, off.draws, level),
-        "L_on": lower(k_on, on.draws, level),
-        "U_on": upper(k_on, on.draws, level),
+        **of_both(k_off, off.draws, k_on, on.draws, level),
     }
 
 

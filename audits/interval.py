@@ -130,3 +130,15 @@ def lower(k: int, n: int, level: float) -> float:
 def upper(k: int, n: int, level: float) -> float:
     """The upper endpoint for k of n: 1 if k = n, else the ``1 - level`` quantile of Beta(k+1, n-k)."""
     return 1.0 - lower(n - k, n, level)
+
+
+def of_both(k_off: int, n_off: int, k_on: int, n_on: int, level: float) -> dict[str, int | float]:
+    """The counts of both arms and the four endpoints, by the names that ``decisions.json`` gives them."""
+    return {
+        "k_off": k_off,
+        "k_on": k_on,
+        "L_off": lower(k_off, n_off, level),
+        "U_off": upper(k_off, n_off, level),
+        "L_on": lower(k_on, n_on, level),
+        "U_on": upper(k_on, n_on, level),
+    }

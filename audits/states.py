@@ -22,7 +22,7 @@ _COLLECTING = ("shard-stored", "unit-invalid", "collection-ended")
 _BEFORE = ("cosigned", "timestamped", "amended")
 """What stands before the first collection only."""
 _SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
-_USER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*@|[^/:@]*@[^/:]*:|[^/:@]*:[^/@]*@[^/:]*:")
+_USER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*@|[^/:]*@[^/:]*:")
 """A remote with a user: in a URL, or as ``user@host:path``."""
 
 

@@ -23,7 +23,7 @@ from prereg.seal.manifest import read_manifest
 from prereg.seal.trust import AUDIT, check_signer, load_trust, refuse_uncommitted
 from prereg.seal.verify import NEXT
 from prereg.store.files import read_once, write_whole
-from prereg.store.layout import StudyPaths, auditor_root
+from prereg.store.layout import StudyPaths, auditor_root, not_sealed
 from prereg.store.ledger import LedgerFault, append, head_of, read_ledger
 from prereg.store.lock import study_lock
 
@@ -102,9 +102,7 @@ def audit_study(
     """
     manifest = read_manifest(read_once(paths.manifest)) if paths.manifest.exists() else None
     if manifest is None:
-        raise WrongState(
-            "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
-        )
+        raise not_sealed(paths)
     refuse_place(paths)
     refuse_own_audit(manifest.author.key, manifest.author.principal, key.fingerprint, principal)
     check_signer(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prereg.errors import UsageError, WrongState
+from prereg.errors import UsageError
 
 if TYPE_CHECKING:
     from prereg.seal.keys import SigningKey
@@ -29,11 +28,10 @@ def actor(paths: StudyPaths, key_file: str, principal: str | None, *, draft: boo
     """
     from prereg.seal.keys import load_key
     from prereg.seal.trust import load_trust
+    from prereg.store.layout import not_sealed
 
-    sealed = (paths.seal, paths.ledger, paths.head, paths.records)
-    if not draft and not any(os.path.lexists(path) for path in sealed):
-        where = str(paths.root)
-        raise WrongState("the study is not sealed", where=where, next_step=f"prereg seal {where}")
+    if not draft and not paths.is_begun:
+        raise not_sealed(paths)
     key = load_key(key_file)
     if principal is not None:
         return Actor(key=key, principal=principal)

@@ -42,7 +42,7 @@ from prereg.seal.verify import (
 )
 from prereg.store.files import read_once, write_whole
 from prereg.store.folder import partial_of, walk
-from prereg.store.layout import StudyPaths
+from prereg.store.layout import StudyPaths, not_sealed
 from prereg.store.ledger import LedgerWriter, timestamp
 from prereg.store.lock import study_lock
 from prereg.store.repo import Repo
@@ -162,7 +162,7 @@ def _present(paths: StudyPaths, repo: Repo) -> Run:
     run = Run(paths=paths, read_records=False, lenient=False)
     where = str(paths.root)
     if not paths.manifest.exists() or not paths.ledger.exists():
-        raise WrongState("the study is not sealed", where=where, next_step=f"prereg seal {where}")
+        raise not_sealed(paths)
     step_1_folder(run)
     step_2_manifest(run)
     commit = seal_commit(repo, paths, run.manifest_bytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.codec.canonical import digest, loads
-from prereg.errors import PreregError, WrongState
+from prereg.errors import PreregError
 from prereg.model.seal import Manifest
 from prereg.seal.agree import differences
 from prereg.seal.manifest import WHERE, read_manifest
@@ -15,7 +15,7 @@ from prereg.seal.order import seal_commit
 from prereg.store.files import read_in, read_with_mode
 from prereg.store.folder import is_known, is_unsealed, walk
 from prereg.store.harness import harness_files
-from prereg.store.layout import StudyPaths
+from prereg.store.layout import StudyPaths, not_sealed
 from prereg.store.ledger import read_ledger
 from prereg.store.repo import Repo
 
@@ -60,9 +60,7 @@ def diff_study(paths: StudyPaths) -> StudyDiff:
     read.
     """
     if not paths.manifest.exists():
-        raise WrongState(
-            "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
-        )
+        raise not_sealed(paths)
     data = read_in(paths.root, WHERE)[0]
     manifest = read_manifest(data)
     committed = _Committed(paths, data)

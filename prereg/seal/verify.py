@@ -37,7 +37,7 @@ from prereg.seal.trust import load_trust
 from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
 from prereg.store.files import read_in
 from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
-from prereg.store.layout import StudyPaths
+from prereg.store.layout import StudyPaths, not_sealed
 from prereg.store.ledger import line_digests, read_ledger
 from prereg.store.repo import Repo
 
@@ -379,10 +379,8 @@ def _signed_head(run: Run, data: bytes) -> int:
 
 def _refuse_draft(run: Run) -> None:
     paths = run.paths
-    if not any(p.exists() or p.is_symlink() for p in (paths.seal, paths.ledger, paths.head, paths.records)):
-        raise WrongState(
-            "the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}"
-        )
+    if not paths.is_begun:
+        raise not_sealed(paths)
 
 
 def _refuse_state(run: Run, need: State | Collection[State]) -> None:

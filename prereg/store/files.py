@@ -60,6 +60,15 @@ def read_in(root: Path, name: str) -> tuple[bytes, str]:
         raise VerificationFailed(error.what, where=name, next_step=error.next_step) from None
 
 
+def size_in(root: Path, name: str) -> int:
+    """The size of a listed file below `root`, without opening it. Raises VerificationFailed if it is gone."""
+    try:
+        return (root / name).lstat().st_size
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise VerificationFailed(what, where=name, next_step=f"git checkout -- {name}") from None
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a crash leaves the old file or the new one, never a part.
 

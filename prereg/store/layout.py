@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from prereg.errors import PreregError, UsageError
+from prereg.errors import PreregError, UsageError, WrongState
 
 UNSEALED_FOLDERS = ("seal", "records", "analysis", "audit", "report")
 """Folders of a study that the manifest does not list."""
@@ -120,12 +121,22 @@ class StudyPaths:
         return self.root.parent.parent
 
     @property
+    def is_begun(self) -> bool:
+        """Whether anything is there that only a seal makes, or what comes after one; a link counts."""
+        return any(os.path.lexists(p) for p in (self.seal, self.ledger, self.head, self.records))
+
+    @property
     def allowed_signers(self) -> Path:
         return self.repository / "trust" / "allowed_signers"
 
     @property
     def roles(self) -> Path:
         return self.repository / "trust" / "roles.json"
+
+
+def not_sealed(paths: StudyPaths) -> WrongState:
+    """What a verb says that needs a seal and finds none."""
+    return WrongState("the study is not sealed", where=str(paths.root), next_step=f"prereg seal {paths.root}")
 
 
 def study_paths(folder: Path) -> StudyPaths:

@@ -10,7 +10,9 @@ from pathlib import Path
 from prereg.errors import VerificationFailed, WrongState
 from prereg.store.repo import Repo
 
-_SCP = re.compile(r"[^/:]*@([^/]+:.*)", re.DOTALL)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@(.*)", re.DOTALL)
+"""An address with a scheme and a user (docs/formats.md section 19)."""
+_SCP = re.compile(r"[^/:]*@([^/:]*:.*)", re.DOTALL)
 """`user@host:path`, as ssh and git write it."""
 
 
@@ -116,10 +118,8 @@ def push(repo: Repo, remote: Remote, wanted: Mapping[str, str]) -> None:
 
 def public_url(url: str) -> str:
     """An address without user and password."""
-    scheme, separator, rest = url.partition("://")
-    if separator:
-        host, slash, path = rest.partition("/")
-        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    if (match := _URL.fullmatch(url)) is not None:
+        return match[1] + match[2]
     match = _SCP.fullmatch(url)
     return url if match is None else match[1]
 

@@ -11,6 +11,8 @@ from audits_plan import Plan
 from audits_seals import Sealed, Step, amend, build, enter, second, well
 from audits_tools import make_key, sha
 
+from audits import states
+
 STEM = "records/main.probe.on/00001"
 
 
@@ -56,6 +58,22 @@ def test_every_other_entry_of_edition_2(tmp_path: Path, keys: Path) -> None:
     assert "state collected" in text
     assert "deviations: ledger.jsonl line 3 by col@example.org: started late | " in text
     assert "by ann@example.org about probe, main.probe.on: ran hot" in text
+
+
+@pytest.mark.parametrize(
+    ("remote", "user"),
+    [
+        ("https://host.example?x@y", False),
+        ("https://host.example/a@b", False),
+        ("://a@b/c", False),
+        ("host:22@z:c", False),
+        ("/srv/a@b:c", False),
+        ("a@b@host.example:c", True),
+        ("ssh://a@host.example:22/c", True),
+    ],
+)
+def test_what_names_a_user(remote: str, user: bool) -> None:
+    assert (states._USER.match(remote) is not None) == user
 
 
 def test_a_closed_study_is_closed(tmp_path: Path, keys: Path) -> None:

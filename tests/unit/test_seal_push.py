@@ -97,6 +97,11 @@ def test_an_address_may_be_given_and_is_told_without_its_password(second: StudyP
         ("/srv/git/a@b:c.git", "/srv/git/a@b:c.git"),
         ("host.example:r@1.git", "host.example:r@1.git"),
         ("https://host.example", "https://host.example"),
+        ("https://host.example?x@y", "https://host.example?x@y"),
+        ("https://host.example#x@y", "https://host.example#x@y"),
+        ("://a@b/c", "://a@b/c"),
+        ("a@b@host.example:c", "host.example:c"),
+        ("host:22@z:c", "host:22@z:c"),
     ],
 )
 def test_user_and_password_are_no_part_of_an_address(url: str, public: str) -> None:
