@@ -45,7 +45,7 @@ def test_verification_opens_each_file_once(life: dict[str, Path], tmp_path: Path
 def test_verification_opens_each_file_of_a_stamped_and_cosigned_seal_once(
     signed: dict[str, Path], tmp_path: Path
 ) -> None:
-    study, log = copy_of(signed["deviated"], tmp_path / "copy"), tmp_path / "log"
+    study, log = copy_of(signed["audited"], tmp_path / "copy"), tmp_path / "log"
     done = verbs.run("verify", study, "", {}, before=partial(watch, log, study))
     assert done.code == 0, done.said
     opened = Counter(Path(line).relative_to(study).as_posix() for line in log.read_text().splitlines())
