@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import study_fixture
+from exact_leaves import FIRST, SECOND, leaves_of, tree_meta
 from study_fixture import ENVIRONMENTS, git, signing_key
 
 from prereg.codec.canonical import digest, dump_file
@@ -25,13 +26,7 @@ from prereg.model.law import Decoded
 from prereg.model.plan import Shard, plan
 from prereg.model.record import Counters, LeafRecord, Record, ShardMeta
 from prereg.model.tree import (
-    ClosedCheck,
-    PathCheck,
-    RandomnessCheck,
-    RefillCheck,
-    TreeAdmission,
     TreeMeta,
-    WalkCheck,
 )
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.leaves import encode_tree
@@ -41,12 +36,6 @@ from prereg.store.files import write_whole
 from prereg.store.harness import harness_digest
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter
-
-FIRST = {0: 0.5, 1: 0.5}
-SECOND = {0: 0.25, 1: 0.75}
-"""The law of `same`: two tokens, drawn apart."""
-SKEWED = {0: 0.75, 1: 0.25}
-"""The second token of `other` with speculation on."""
 
 MODEL = {
     "kind": "tiny-llama",
@@ -235,55 +224,6 @@ def make_exact_study(
     git(paths.repository, "add", "studies")
     git(paths.repository, "commit", "-q", "-m", "Draft")
     return paths
-
-
-def leaves_of(seal: str, shard: Shard) -> list[LeafRecord]:
-    """The tree of one unit, in order of choices."""
-    on = shard.unit.arm == "on"
-    second = SKEWED if on and shard.unit.configuration == "other" else SECOND
-    found = []
-    for i, p in FIRST.items():
-        for j, q in second.items():
-            found.append(
-                LeafRecord(
-                    seal=seal,
-                    unit=shard.unit.id,
-                    shard=0,
-                    attempt=1,
-                    leaf=len(found),
-                    choices=(i, j),
-                    kinds="tt",
-                    p=(p, q),
-                    outcome=Decoded(tokens=(i, j), finish="length"),
-                    counters=Counters(
-                        proposals=2 * on, verifications=int(on), accepted=int(on and i == j == 0)
-                    ),
-                    digest=digest(f"{i}".encode()),
-                    closed=j == 1,
-                    filled=int(on and i != 0),
-                )
-            )
-    return found
-
-
-def admission(closed: int, filled: int, **changes: Any) -> TreeAdmission:
-    """Checks that all went well."""
-    checks: dict[str, Any] = {
-        "walk": WalkCheck(differences=0, ok=True),
-        "replay": PathCheck(checked=4, differences=0, ok=True),
-        "refill": RefillCheck(eligible=filled, checked=2 * filled, differences=0, expanded=False, ok=True),
-        "closed": ClosedCheck(closed=closed, checked=closed, differences=0, reopened=False, ok=True),
-        "randomness": RandomnessCheck(unaccounted=0, ok=True),
-        "interference": PathCheck(checked=4, differences=0, ok=True),
-    }
-    return TreeAdmission(**{**checks, **changes})
-
-
-def tree_meta(leaves: Sequence[LeafRecord], **changes: Any) -> TreeMeta:
-    closed = sum(leaf.closed for leaf in leaves)
-    filled = sum(leaf.filled > 0 and not leaf.closed for leaf in leaves)
-    checks = admission(closed, filled, **changes)
-    return TreeMeta(runs=len(leaves) - closed, unexplored=0.0, admission=checks)
 
 
 def records_of(seal: str, shard: Shard) -> list[Record]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from exact_fixture import FIRST, SECOND, SKEWED, exact_files, exact_protocol
+from exact_fixture import exact_files, exact_protocol
+from exact_leaves import FIRST, SECOND, SKEWED
 from second_fixture import MECHANISM, encoded, second_study
 
 from bench.synthetic import SEAL

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from exact_fixture import leaves_of, tree_meta
+from exact_leaves import leaves_of, tree_meta
 
 from prereg.codec.canonical import MalformedJson
 from prereg.codec.schema import schema_folder

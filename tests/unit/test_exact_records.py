@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import study_fixture
-from exact_fixture import fabricate, leaves_of, make_exact_study, tree_meta
+from exact_fixture import fabricate, make_exact_study
+from exact_leaves import leaves_of, tree_meta
 
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 from prereg.model.plan import plan

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from harness.adapters.checkpoint import digest as engine_side
-from prereg.analyse.laws import law_of
 from prereg.analyse.probe_draws import decide_draws, unit
 from prereg.analyse.tally import Tally
 from prereg.cli import probe_options
@@ -21,8 +20,7 @@ from prereg.cli.probe_show import Pieces
 from prereg.cli.probe_study import check_draft, log
 from prereg.codec.canonical import loads_machine
 from prereg.collect import choices
-from prereg.collect.choices import ARMS, identity_of, refusal
-from prereg.collect.probe_draws import Draws
+from prereg.collect.choices import identity_of, refusal
 from prereg.collect.probe_model import checkpoint, digest
 from prereg.collect.runtime import Build, parse_build
 from prereg.collect.worker import WorkerRefused
@@ -30,9 +28,7 @@ from prereg.draft.family import events_of, family
 from prereg.draft.rules import CONFORMANCE, conformance_protocol, documented_rules, tiny
 from prereg.draft.scaffold import Blanks, draft_study
 from prereg.errors import EngineFailed, PreregError, UsageError, WrongState
-from prereg.model.law import Decoded, Mass, NoEarlyEnd
-from prereg.model.tree import Tree, TreeLeaf
-from prereg.stats.membership import Membership
+from prereg.model.law import Decoded, Mass
 
 SPEC = (
     b'{"name":"toy","adapter":"%s","python":"3.11","requests_per_second":{"off":3},"unhashed":["torch==1"]}'
@@ -273,14 +269,6 @@ def test_the_digest_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
     assert digest(tmp_path) == hashlib.sha256(lines.encode()).hexdigest() == engine_side(tmp_path)
 
 
-def test_seeds_of_draws_are_each_used_once() -> None:
-    wanted = Draws(draws=10, seed_base=100, rows=4)
-    off, on = (wanted.seeds(arm) for arm in ARMS)
-    assert off == [(100, 4), (101, 4), (102, 2)]
-    assert on == [(seed, 1) for seed in range(103, 113)]
-    assert wanted.requests == 13
-
-
 LAW = [Mass(outcome=Decoded(tokens=(at,), finish="eos"), p=0.5) for at in range(2)]
 VERDICTS = {
     "FAILS": ((500, 500), (900, 100), 5),
@@ -321,42 +309,11 @@ def test_draws_are_decided_by_the_sealed_rules(verdict: str, reference: bool) ->
     assert decision.level == pytest.approx(0.05 / decision.B)
 
 
-def test_the_end_tokens_of_a_checkpoint_are_asked_of_the_engine() -> None:
-    model = {"kind": "checkpoint", "path": "/x", "sha256": "0" * 64}
-    features = {"min_new_tokens": 2, "stop_strings": ["cd"]}
-    rules = documented_rules(features, 3, [1], model, ends=[7, 9])
-    assert [rule.id for rule in rules] == ["horizon", "no-early-end"]
-    assert rules[1].rule == NoEarlyEnd(n=2, end=(7, 9))
-
-
-def test_the_minimum_of_llama_cpp_python_is_a_rule_too() -> None:
-    rules = documented_rules({"min_tokens": 3}, 4, [1], tiny("llamacpp", "4", 0.2).model)
-    assert [(rule.id, rule.source) for rule in rules[1:]] == [("no-early-end", "min_tokens")]
-
-
 def test_events_of_a_small_law_are_those_over_the_off_arms_outcomes() -> None:
     law = {mass.outcome: mass.p for mass in LAW}
     foreign = Decoded(tokens=(1, 1, 1), finish=None)
     assert events_of(law, {foreign: 1.0}, 1) == family(LAW, horizon=1).events
     assert events_of({}, {}, 1) == ()
-
-
-def test_a_large_vocabulary_has_few_events_and_those_that_matter() -> None:
-    def tree(heavy: int) -> Tree:
-        p = dict.fromkeys(range(5000), 1e-05) | {heavy: 0.9}
-        leaves = [
-            TreeLeaf(
-                choices=(at,), p=(p[at],), outcome=Decoded(tokens=(at,), finish=None), proposals=0, accepted=0
-            )
-            for at in p
-        ]
-        return Tree(leaves=tuple(leaves), runs=1, unexplored=0.0, admission={}, seconds=0.0)
-
-    events = events_of(law_of(tree(3000)), law_of(tree(4000)), 1)
-    assert len(events) < 1000
-    assert Membership(events).of(Decoded(tokens=(4000,), finish=None)) != Membership(events).of(
-        Decoded(tokens=(17,), finish=None)
-    )
 
 
 def test_tokens_read_as_text_where_it_is_known() -> None:
