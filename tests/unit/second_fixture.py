@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from exact_fixture import FIRST, SECOND, SKEWED, exact_files, exact_protocol, tokens
+from exact_fixture import exact_files, exact_protocol, tokens
+from exact_leaves import FIRST, SECOND, SKEWED
 
 from prereg.codec.study_files import parse_study
 from prereg.model.study import Study
