@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from types import CodeType
 
@@ -74,12 +75,38 @@ def _forget_bytecode() -> None:
             Path(cached).parent.rmdir()
 
 
+def is_shortage(error: BaseException) -> bool:
+    """Whether an error says that there is not memory enough, which says nothing of the evidence.
+
+    It is defined here because any other module may be what found no room when it was loaded.
+    """
+    if isinstance(error, ImportError):  # of a shared library, which has no errno
+        return "failed to map segment" in str(error) or "cannot allocate memory" in str(error).lower()
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def _start() -> int:
+    """Load the auditor and run it; returns the exit code, that of an incomplete audit where memory ends."""
+    try:
+        if not __package__:
+            _package()
+            _forget_bytecode()
+        from audits.cli import main
+
+        return main(sys.argv[1:])
+    except Exception as error:
+        if not is_shortage(error):
+            raise
+        why = str(error) if isinstance(error, ImportError) else "the memory is not enough"
+    try:
+        sys.stderr.write(f"audits: {why}: nothing was decided\n")
+        sys.stderr.flush()
+    except (AttributeError, OSError):
+        sys.stderr = sys.__stdin__  # what is left in it would make the exit code 120
+    return 3
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     refuse_imports()
-    if not __package__:
-        _package()
-        _forget_bytecode()
-    from audits.cli import main
-
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_start())

@@ -40,7 +40,7 @@ def hostile() -> Iterator[None]:
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             warnings.filterwarnings("ignore", "Attribute's length must be ", UserWarning)
             yield
-    except Fault:
+    except (Fault, MemoryError):
         raise
     except Exception as error:
         raise CertificateFault(f"a certificate cannot be used: {error or type(error).__name__}") from None
@@ -120,6 +120,8 @@ def _issued(certificate: Certificate, issuer: Certificate) -> bool:
         return False
     try:
         certificate.verify_directly_issued_by(issuer)
+    except MemoryError:
+        raise
     except Exception:
         return False  # another key of the same name, or a kind of key or signature that is not known
     return True

@@ -86,7 +86,7 @@ def decide(study: Study, records: Records, configuration: dict[str, Any]) -> Der
         derived = Derived(row=row)
     else:
         derived = _decide(study, law, row, off, on)
-    return derived if study.edition == 1 else _second(study, configuration, law, derived, off, on)
+    return derived if study.edition < 2 else _second(study, configuration, law, derived, off, on)
 
 
 def _second(

@@ -17,6 +17,7 @@ from audits.premise import Tested, derive_premise
 from audits.records import Records
 from audits.report import Outcome
 from audits.study import Study
+from audits.third_decide import add_third, consequent
 
 Json = dict[str, Any]
 
@@ -38,12 +39,15 @@ class Derivation:
         return not (self.draws or self.exact)
 
     def verdicts(self, of: str) -> dict[str, str]:
-        """The verdicts of a channel, by configuration; of mechanism hypotheses, their statuses by draws."""
+        """The verdicts of a channel, by configuration; of mechanism hypotheses, their statuses by draws.
+
+        Predictions rest on them: one that a ceiling left open is that of a lost configuration.
+        """
         if of in ("records", "hypothesis"):
             key = "verdict" if of == "records" else "status"
             return {name: one.row[of][key] for name, one in self.draws.items() if of in one.row}
         return {
-            name: one.row["verdict"] for name, one in (self.exact if of == "exact" else self.draws).items()
+            name: consequent(one.row) for name, one in (self.exact if of == "exact" else self.draws).items()
         }
 
 
@@ -60,7 +64,8 @@ def derive_decisions(study: Study, records: Records, found: Found) -> Derivation
 
     for configuration in study.drawn:
         if usable(configuration["id"], "draws"):
-            derived.draws[configuration["id"]] = decide(study, records, configuration)
+            drawn = derived.draws[configuration["id"]] = decide(study, records, configuration)
+            add_third(study, records, study.pair(configuration["id"], "draws"), drawn.row)
     tested = {configuration["id"] for configuration in study.tested}
     for configuration in study.walked:
         name = configuration["id"]
@@ -68,6 +73,7 @@ def derive_decisions(study: Study, records: Records, found: Found) -> Derivation
             continue
         arms = arms_of(study, records, name)
         one = derived.exact[name] = decide_exact(study, configuration, arms)
+        add_third(study, records, study.pair(name, "exact"), one.row)
         if name in tested and name in derived.draws:
             verdict = one.row["verdict"]
             derived.premise[name] = derive_premise(study, records, configuration, arms, verdict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from audits.attested import Attested
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, parse_machine
 from audits.ledger import (
@@ -34,6 +35,8 @@ class Signing:
     study: str
     schema: Schema
     trust: Trust
+    attested: Attested
+    """What stamps say of heads by keys that were compromised."""
 
 
 def check_heads(
@@ -51,9 +54,7 @@ def check_heads(
     for pair, commit in pairs.items():
         wrong = Found()
         try:
-            signed.add(_line_signed([_read(one, bytes_of) for one in pair], signing, wrong))
-        except JsonFault as fault:
-            wrong.faults.append(fault.at(HEAD))
+            signed.add(line_signed([_read(one, bytes_of) for one in pair], signing, wrong))
         except Fault as fault:
             wrong.faults.append(fault)
         if wrong.faults:
@@ -96,14 +97,18 @@ def _read(one: Object, bytes_of: dict[str, bytes]) -> bytes:
     return bytes_of[name]
 
 
-def _line_signed(pair: list[bytes], signing: Signing, wrong: Found) -> int:
-    """The line whose head this is; 0 if something is wrong with it."""
-    head = parse_machine(pair[0])
+def line_signed(pair: list[bytes], signing: Signing, wrong: Found) -> int:
+    """The line whose signed head this is; 0 if something is wrong with it, where no fault is raised."""
+    try:
+        head = parse_machine(pair[0])
+    except JsonFault as fault:
+        raise fault.at(HEAD) from None
     signing.schema.check(head, HEAD)
     line: int = head["seq"]
     if not 1 <= line <= len(signing.ledger.entries):
         raise Fault(f"{LEDGER} has no line {line}", file=HEAD, pointer="/seq")
     compare_head(head, signing.ledger, line, signing.study, wrong)
     if not wrong.faults:
-        check_head_signature((pair[0], pair[1]), head, signing.ledger.entries[line - 1], signing.trust)
+        entry, outside = signing.ledger.entries[line - 1], signing.attested.head(line)
+        check_head_signature((pair[0], pair[1]), head, entry, signing.trust, outside)
     return 0 if wrong.faults else line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from audits.fault import Fault, Found
 from audits.heads import Signing, check_heads
 from audits.jsonc import parse
@@ -15,8 +13,12 @@ from audits.seal import MANIFEST
 from audits.signing import PROTOCOL
 from audits.trailers import check_tags, check_trailers
 
-_LATE = ("analysis/", "audit/", HEAD)
+_REWRITTEN = ("analysis/", "audit/", HEAD)
 """What a verb rewrites before it commits."""
+_ADDED = ("records/", "analysis/", "audit/")
+"""Where a verb lays files before it commits."""
+_FILES = ("100644", "100755")
+"""The modes of a regular file."""
 
 
 def check_history(folder: Folder, seals: list[Seal], signing: Signing | None, found: Found) -> None:
@@ -57,7 +59,7 @@ def check_history(folder: Folder, seals: list[Seal], signing: Signing | None, fo
     else:
         check_heads(repository, parents, changes, since, signing, found)
         check_trailers(repository, [c for c in parents if c in since], seals, signing.ledger, found)
-    _check_head(repository, folder, seals[-1].manifest, found)
+    _check_head(repository, folder, seals[-1], found)
 
 
 def _after(seal: str, parents: dict[str, tuple[str, ...]]) -> set[str]:
@@ -79,7 +81,12 @@ def _seal_commit(
 ) -> str | None:
     """The commit that adds a manifest as the present one: it has it, and none of its parents does."""
     manifest = folder.read(seal.path).data
-    touching = [change for change in changes if change.path == MANIFEST and change.mode != "000000"]
+    # A parent that has the same object has those bytes: another mode alone adds nothing.
+    touching = [
+        change
+        for change in changes
+        if change.path == MANIFEST and change.mode != "000000" and change.blob != change.before
+    ]
     bytes_of = repository.blobs(change.blob for change in touching)
     adding: dict[str, int] = {}
     for change in touching:
@@ -132,7 +139,7 @@ def _check_editions(repository: Repository, added: list[tuple[Seal, str]], found
 def _edition(repository: Repository, seal: Seal, commit: str) -> int:
     """The edition of the protocol that a seal binds, as the commit that adds the seal has it."""
     mode, blob = repository.tree(commit).get(PROTOCOL, ("", ""))
-    if mode not in ("100644", "100755"):
+    if mode not in _FILES:
         raise Fault("it is no regular file")
     data = repository.blobs([blob])[blob]
     sealed = next((item["sha256"] for item in seal.manifest["files"] if item["path"] == PROTOCOL), None)
@@ -141,7 +148,8 @@ def _edition(repository: Repository, seal: Seal, commit: str) -> int:
     protocol = parse(data)
     if not isinstance(protocol, dict):
         raise Fault("it is no object")
-    return 2 if protocol.get("edition") == 2 else 1
+    edition = protocol.get("edition")
+    return int(edition) if edition in (2, 3) else 1
 
 
 def _check_ledgers(
@@ -153,43 +161,82 @@ def _check_ledgers(
     found: Found,
 ) -> None:
     """Every ledger is a prefix of the present one; ``limits`` is how long it may be where a seal is added."""
-    versions = [change for change in changes if change.path == LEDGER and change.commit in since]
-    bytes_of = repository.blobs(change.blob for change in versions if change.mode != "000000")
-    for change in versions:
-        data = bytes_of.get(change.blob)
-        if data is None:
-            found.fault(f"commit {change.commit} removes it", file=LEDGER)
-        elif not present.startswith(data):
-            found.fault(f"commit {change.commit} has one that is not a prefix of it", file=LEDGER)
-        elif data.count(b"\n") > limits.get(change.commit, len(data)):
-            found.fault(f"commit {change.commit} adds the seal and already has later entries", file=LEDGER)
-
-
-def _check_head(repository: Repository, folder: Folder, manifest: dict[str, Any], found: Found) -> None:
-    """HEAD holds the sealed files as sealed, and the evidence as read."""
-    head = {path: entry for path, entry in repository.tree().items() if not path.startswith("report/")}
-    bytes_of = repository.blobs(blob for mode, blob in head.values() if mode in ("100644", "100755"))
-    sealed = {item["path"]: item for item in manifest["files"]}
-    committed = bytes_of.get(head.get(LEDGER, ("", ""))[1])
-    # A verb that has written its entry and not committed yet leaves the ledger longer than HEAD's.
-    behind = committed is not None and committed != folder.read(LEDGER).data
-    for path, (mode, blob) in head.items():
+    versions = {
+        (change.commit, change.mode, change.blob)
+        for change in changes
+        if change.path == LEDGER and change.commit in since
+    }
+    # The commit of a seal may hold one from before it.
+    held = [(commit, *repository.tree(commit).get(LEDGER, ("000000", ""))) for commit in limits]
+    versions.update(one for one in held if one[2])
+    bytes_of = repository.blobs(blob for _, mode, blob in versions if mode in _FILES)
+    for commit, mode, blob in sorted(versions):
         data = bytes_of.get(blob)
-        if mode not in ("100644", "100755") or data is None:
+        if mode == "000000":
+            found.fault(f"commit {commit} removes it", file=LEDGER)
+        elif data is None:
+            found.fault(f"commit {commit} has one that is no regular file (mode {mode})", file=LEDGER)
+        elif not present.startswith(data):
+            found.fault(f"commit {commit} has one that is not a prefix of it", file=LEDGER)
+        # A line that is cut short is one, too.
+        elif commit in limits and data.removesuffix(b"\n").count(b"\n") >= limits[commit]:
+            found.fault(f"commit {commit} adds the seal and already has later entries", file=LEDGER)
+
+
+def _check_head(repository: Repository, folder: Folder, seal: Seal, found: Found) -> None:
+    """HEAD holds the sealed files as sealed, and the evidence as read, and nothing else.
+
+    Stamps of heads may be missing from it (section 22).
+    """
+    head = {path: entry for path, entry in repository.tree().items() if not path.startswith("report/")}
+    digests = repository.digests(blob for mode, blob in head.values() if mode in _FILES)
+    sealed = {item["path"]: item for item in seal.manifest["files"]}
+    mode, blob = head.get(LEDGER, ("", ""))
+    present = folder.read(LEDGER).data
+    committed = repository.blobs([blob])[blob] if mode in _FILES else None
+    # A verb that was cut off, or is at work, has written entries and not committed them.
+    behind = committed is not None and len(committed) < len(present)
+    for path, (mode, blob) in head.items():
+        if mode not in _FILES:
             found.fault(f"is no regular file in HEAD (mode {mode})", file=path)
         elif path in sealed:
-            if (sha256(data), mode) != (sealed[path]["sha256"], sealed[path]["mode"]):
+            if (digests[blob], mode) != (sealed[path]["sha256"], sealed[path]["mode"]):
                 found.fault("HEAD does not have the sealed bytes and mode", file=path)
-        elif path == LEDGER or (behind and path.startswith(_LATE)):
-            continue
-        elif path not in folder.digests and not folder.has(path):
-            found.fault("is in HEAD, but not in the folder", file=path)
-        elif sha256(data) != folder.digests.get(path, "") and path in folder.digests:
-            found.fault("HEAD has other bytes than those read here", file=path)
+        elif path == LEDGER:
+            if committed is not None and not present.startswith(committed):
+                found.fault("HEAD has one that is not a prefix of it", file=path)
+        elif not (behind and path.startswith(_REWRITTEN)):
+            _check_same(folder, path, digests[blob], found)
     if committed is None:
         found.fault("is not in HEAD", file=LEDGER)
-    wanted = {*sealed, *folder.files("seal/"), *folder.files("records/")}
-    if not behind:
-        wanted |= {HEAD, HEAD_SIGNATURE, *folder.files("analysis/"), *folder.files("audit/")}
+    wanted = {*sealed, *folder.files("seal/"), HEAD, HEAD_SIGNATURE}
+    late = _late(present, seal.digest, behind)
+    wanted -= {path for path in wanted if path.startswith(late)}
+    for place in () if behind else _ADDED:
+        wanted.update(folder.files(place))
     for path in sorted(wanted - head.keys()):
         found.fault("is not committed: HEAD does not have it", file=path)
+
+
+def _late(ledger: bytes, seal: str, behind: bool) -> tuple[str, ...]:
+    """How files of ``seal/`` begin that HEAD may not have yet: a stamp waits for its entry (section 18)."""
+    if behind:
+        return ("seal/cosign/", "seal/timestamp.")
+    stamped = (b'"type":"timestamped"', seal.encode("ascii"))
+    entered = any(all(part in line for part in stamped) for line in ledger.splitlines())
+    return () if entered else ("seal/timestamp.",)
+
+
+def _check_same(folder: Folder, path: str, committed: str, found: Found) -> None:
+    """A file of HEAD lies in the folder, with the same bytes, whose digest is ``committed``."""
+    if not folder.has(path):
+        found.fault("is in HEAD, but not in the folder", file=path)
+        return
+    try:
+        # What no step before this one has looked at is read here.
+        digest = folder.digests.get(path) or folder.read(path, keep=False).digest
+    except Fault as fault:
+        found.faults.append(fault)
+        return
+    if committed != digest:
+        found.fault("HEAD has other bytes than those read here", file=path)

@@ -7,7 +7,7 @@ is taken apart slowly, to say what is wrong, or to find that nothing is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from audits.study import Unit
 
 _COUNT = rb"(?:0|[1-9][0-9]{0,14})"
 _LINE = re.compile(
-    rb'\{"attempt":1,"choices":\[((?:%(n)s(?:,%(n)s)*)?)\],"closed":(true|false),"counters":(\{[^{}]*\}),'
+    rb'\{"attempt":([1-9]),"choices":\[((?:%(n)s(?:,%(n)s)*)?)\],"closed":(true|false),"counters":(\{[^{}]*\}),'
     rb'"digest":"[0-9a-f]{32,64}","filled":(%(n)s),"kinds":"([tdarb]*)","leaf":(%(n)s),"outcome":(\{.*\}),'
     rb'"p":\[([^\[\]"]*)\],"seal":"([0-9a-f]{64})","shard":(%(n)s),"unit":"([a-z0-9_.-]*)"\}' % {b"n": _COUNT}
 )
@@ -82,15 +82,15 @@ class LeafReader:
             self._numbers[text] = float(value) if value is not None and 0 < value <= 1 else None
         return self._numbers[text]
 
-    def _quickly(self, line: bytes, unit: Unit, at: int) -> Leaf | None:
+    def _quickly(self, line: bytes, unit: Unit, at: int, attempt: int) -> Leaf | None:
         """The leaf of a line in the expected layout; None says only that a slower look is needed."""
         match = _LINE.fullmatch(line)
         if match is None:
             return None
-        choices, closed, counters, filled, kinds, leaf, outcome, ps, seal, shard, name = match.groups()
-        planned = (str(at).encode(), self._seal.encode(), b"0", unit.id.encode())
+        tried, choices, closed, counters, filled, kinds, leaf, outcome, ps, seal, shard, name = match.groups()
+        planned = (b"%d" % attempt, b"%d" % at, self._seal.encode(), b"0", unit.id.encode())
         sums = self._part("counters", counters)
-        if (leaf, seal, shard, name) != planned or sums is None:
+        if (tried, leaf, seal, shard, name) != planned or sums is None:
             return None
         if len(outcome) > _LONGEST or not _PLAIN.fullmatch(outcome):
             known = self._part("outcome", outcome)
@@ -103,13 +103,13 @@ class LeafReader:
             return None
         return Leaf(taken, kinds.decode(), good, outcome, sums, closed == b"true", int(filled))
 
-    def _slowly(self, line: bytes, unit: Unit, at: int, place: str) -> Leaf:
+    def _slowly(self, line: bytes, unit: Unit, at: int, place: str, attempt: int) -> Leaf:
         try:
             value = parse_machine(line + b"\n")
             self._schema.check(value)
         except Fault as fault:
             raise fault.at(place) from None
-        planned = {"seal": self._seal, "unit": unit.id, "shard": 0, "attempt": 1, "leaf": at}
+        planned = {"seal": self._seal, "unit": unit.id, "shard": 0, "attempt": attempt, "leaf": at}
         for key, wanted in planned.items():
             if value[key] != wanted:
                 what = f"is {canonical(value[key]).decode()}, planned as {canonical(wanted).decode()}"
@@ -119,28 +119,38 @@ class LeafReader:
             value["counters"], value["closed"], value["filled"],
         )  # fmt: skip
 
-    def tree(self, unit: Unit, lines: bytes, meta: dict[str, Any], files: tuple[str, str]) -> Tree:
+    def tree(
+        self, unit: Unit, lines: bytes, meta: dict[str, Any], files: tuple[str, str], attempt: int = 1
+    ) -> Tree:
         """The leaves of a unit's shard; raises at the first line that is not as the page says.
 
         ``meta`` is the shard's, and ``files`` names the lines' file and the meta's.
         """
         file, meta_file = files
-        if lines and not lines.endswith(b"\n"):
-            raise Fault("its last line is cut short", file=file)
-        split = lines[:-1].split(b"\n") if lines else []
-        if len(split) != meta["draws"]:
-            what = f"is {meta['draws']}; there are {len(split)} leaves"
+        _check_end(lines, file)
+        count = lines.count(b"\n")
+        if count != meta["draws"]:
+            what = f"is {meta['draws']}; there are {count} leaves"
             raise Fault(what, file=meta_file, pointer="/draws")
-        tree = Tree(meta=meta["tree"])
-        before: Leaf | None = None
-        for at, line in enumerate(split):
-            place = f"{file} line {at + 1}"
-            leaf = self._quickly(line, unit, at) or self._slowly(line, unit, at, place)
-            _check_leaf(leaf, before, unit, place)
-            tree.leaves.append(leaf)
-            before = leaf
+        tree = Tree(meta=meta["tree"], leaves=[*self.leaves(unit, lines, file, attempt)])
         _check_admission(tree, meta_file)
         return tree
+
+    def leaves(self, unit: Unit, lines: bytes, file: str, attempt: int) -> Iterator[Leaf]:
+        """The leaves of one result, each checked against the page and the one before it."""
+        _check_end(lines, file)
+        before: Leaf | None = None
+        for at, line in enumerate(lines[:-1].split(b"\n") if lines else ()):
+            place = f"{file} line {at + 1}"
+            leaf = self._quickly(line, unit, at, attempt) or self._slowly(line, unit, at, place, attempt)
+            _check_leaf(leaf, before, unit, place)
+            yield leaf
+            before = leaf
+
+
+def _check_end(lines: bytes, file: str) -> None:
+    if lines and not lines.endswith(b"\n"):
+        raise Fault("its last line is cut short", file=file)
 
 
 def _check_leaf(leaf: Leaf, before: Leaf | None, unit: Unit, place: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from audits.attempts import Attempts, Key
+from audits.attested import Attested, Outside, never
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse_machine
 from audits.load import SMALL, Folder, moment, sha256
@@ -30,6 +32,8 @@ ROLES = {
     "deviation": ("author", "collector"),
     "relocation": ("author", "collector"),
     "closed": ("author",),
+    "attempt": ("author", "collector"),
+    "duplicate": ("author", "collector"),
 }
 """The roles whose holder may write an entry of each type."""
 _STATES = {
@@ -52,14 +56,16 @@ class Ledger:
     entries: list[dict[str, Any]] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
     """The digest of each line, its newline included."""
-    stored: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-    """The body of ``shard-stored`` by unit and shard."""
-    networks: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
-    """What the collections started before a shard was stored say of the network, by unit and shard."""
+    stored: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    """The body of ``shard-stored`` by unit, attempt and shard."""
+    networks: dict[Key, frozenset[str]] = field(default_factory=dict)
+    """What the collections started before a shard was stored say of the network, by the same three."""
     said: frozenset[str] = frozenset()
     """What the collections started so far say of the network."""
     invalid: dict[str, str] = field(default_factory=dict)
-    """The reason by unit, of every unit that is INVALID."""
+    """The reason by unit, of every unit that is INVALID; in edition 3, of every unit that is over."""
+    attempts: Attempts = field(default_factory=Attempts)
+    """What edition 3 says of the attempts at each unit; in an earlier edition there is none of it."""
     collecting: bool = False
     """A collection was started and not ended."""
     ended: bool = False
@@ -131,7 +137,7 @@ def parse_ledger(data: bytes, schema: Schema, found: Found) -> Ledger:
 
 
 def check_head(
-    folder: Folder, ledger: Ledger, study: str, schema: Schema, trust: Trust, found: Found
+    folder: Folder, ledger: Ledger, study: str, schema: Schema, trust: Trust, attested: Attested, found: Found
 ) -> None:
     """The head file names the last line, and is signed by that line's actor."""
     head = folder.machine(HEAD, SMALL)
@@ -143,7 +149,7 @@ def check_head(
         last = head["seq"]
     compare_head(head, ledger, last, study, found)
     pair = folder.read(HEAD, SMALL).data, folder.read(HEAD_SIGNATURE, SMALL).data
-    check_head_signature(pair, head, ledger.entries[last - 1], trust)
+    check_head_signature(pair, head, ledger.entries[last - 1], trust, attested.head(last))
     found.applied += 1
 
 
@@ -157,7 +163,9 @@ def compare_head(head: Json, ledger: Ledger, line: int, study: str, found: Found
             found.fault(f"does not agree with {LEDGER} line {line}", file=HEAD, pointer=f"/{key}")
 
 
-def check_head_signature(pair: tuple[bytes, bytes], head: Json, entry: Json, trust: Trust) -> None:
+def check_head_signature(
+    pair: tuple[bytes, bytes], head: Json, entry: Json, trust: Trust, outside: Outside = never
+) -> None:
     """The bytes of a head are signed by its actor, who may make such an entry."""
     try:
         trust.check(
@@ -166,6 +174,7 @@ def check_head_signature(pair: tuple[bytes, bytes], head: Json, entry: Json, tru
             principal=head["actor"],
             roles=ROLES[entry["type"]],
             at=moment(head["time"], HEAD, "/time"),
+            outside=outside,
         )
     except Fault as fault:
         raise fault.at(HEAD_SIGNATURE) from None

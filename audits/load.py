@@ -23,7 +23,7 @@ from audits.jsonc import JsonFault, parse, parse_machine
 SMALL = 1 << 16
 """The most bytes of a signature, a head or a shard's meta."""
 LARGE = 1 << 28
-"""The most bytes of any other single file, and of a shard's lines."""
+"""The most bytes of any other single file, and of a shard's lines (section 1)."""
 LONGEST = 1000
 """The most characters of a path that a manifest can list; so it also bounds how deep folders lie."""
 _DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -130,7 +130,10 @@ class Folder:
         return entry is not None and entry.kind == "file"
 
     def read(self, path: str, limit: int = LARGE, *, keep: bool = True) -> Read:
-        """Read a file, at most ``limit`` bytes of it; a second call returns the same buffer."""
+        """Read a file of at most ``limit`` bytes, and of ``LARGE`` whatever a manifest says of it.
+
+        A second call returns the same buffer.
+        """
         if path in self._kept:
             return self._kept[path]
         if path in self.digests:
@@ -140,7 +143,7 @@ class Folder:
         try:
             for part in folders:
                 opened.append(os.open(part, _DIR, dir_fd=opened[-1] if opened else self._root))
-            data, mode = read_regular(name, limit, opened[-1] if opened else self._root)
+            data, mode = read_regular(name, min(limit, LARGE), opened[-1] if opened else self._root)
         except FileNotFoundError:
             raise Fault("missing", file=path) from None
         except Fault as fault:

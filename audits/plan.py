@@ -16,6 +16,7 @@ from audits.schema import Schema
 from audits.second import check_first_edition, check_told
 from audits.signing import check_asked
 from audits.study import EXACT_REQUESTS, Study, Unit
+from audits.third import check_earlier_edition, check_names, check_tried_again
 
 FILES = ("protocol", "seeds", "events", "predicates", "predictions")
 """The authored files every study has."""
@@ -56,11 +57,16 @@ def load_study(
     if study.stages("exact"):
         _ = schemas["leaf"]  # no exact stage without the schema of its lines
     registered: dict[str, Any] | None = None
-    if study.edition == 2:
+    if study.edition >= 2:
         _ = schemas["hypotheses"]
         registered = _hypotheses(folder, schemas, listed, bad, study, found)
     else:
         check_first_edition(study, found)
+    if study.edition >= 3:
+        check_names(study, found)
+        check_tried_again(study, found)
+    else:
+        check_earlier_edition(study, found)
     lists = (
         ("protocol.json", "/stages", protocol["stages"]),
         ("protocol.json", "/configurations", study.configurations),
@@ -74,7 +80,7 @@ def load_study(
     check_events(study, values["events"]["harness_sha256"], found)
     check_asked(protocol, manifest, found)
     check_images(study, manifest, found)
-    if study.edition == 2:
+    if study.edition >= 2:
         check_registered(study, registered, found)
         check_told(study, found)
     check_predictions(study, found)
@@ -115,7 +121,7 @@ def _optional_files(folder: Folder, schemas: dict[str, Schema], usable: set[str]
 
 
 def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
-    blocks: dict[str, tuple[int, int]] = {}
+    blocks: dict[str, tuple[str, dict[str, Any]]] = {}
     for i, block in enumerate(study.blocks):
         first, end, at = int(block["first"]), int(block["end"]), f"/blocks/{i}"
         if first >= 2**64 or end > 2**64:
@@ -124,13 +130,17 @@ def _plan(study: Study, manifest: dict[str, Any], found: Found) -> None:
             found.fault("an empty block", file="seeds.json", pointer=at)
         if block["unit"] in blocks:
             found.fault(f"{block['unit']} has a second block", file="seeds.json", pointer=at)
-        blocks[block["unit"]] = first, end
+        blocks[block["unit"]] = at, block
     for stage in study.protocol["stages"]:
         for unit in _units(study, stage, manifest):
             if unit.id not in blocks:
                 found.fault(f"{unit.id} has no block", file="seeds.json", pointer="/blocks")
                 continue
-            first, end = blocks.pop(unit.id)
+            at, block = blocks.pop(unit.id)
+            first, end = int(block["first"]), int(block["end"])
+            if block["role"] != stage["purpose"]:
+                what = f"is {block['role']}; the purpose of stage {stage['id']} is {stage['purpose']}"
+                found.fault(what, file="seeds.json", pointer=f"{at}/role")
             if end - first != unit.requests:
                 what = f"{unit.id} has {end - first} seeds for {unit.requests} requests"
                 found.fault(what, file="seeds.json", pointer="/blocks")

@@ -10,19 +10,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
+from audits.attempts import CEILINGS, Key, stem_of
 from audits.channel_r import RecordReader, Reference, record_wrong
+from audits.duplicates import Pair, Stored, check_copies, counted, grouped, kept, marks, pair_of, told
 from audits.fault import Fault, Found
 from audits.jsonc import JsonFault, canonical, parse, parse_machine
 from audits.leaves import LeafReader, Tree
 from audits.ledger import Ledger
-from audits.load import LARGE, SMALL, Folder, inflate, moment, sha256
+from audits.load import Folder
 from audits.schema import Schema
+from audits.shards import check_shard
 from audits.study import Study, Unit
 
-_SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
+_FILE = re.compile(
+    r"records/([^/]+?)(?:\.attempt-([2-9]))?/([0-9]{5})\.(?:jsonl\.gz|meta\.json|(duplicate-[0-9]+\.jsonl\.gz))"
+)
 _ZERO = b'{"accepted":0,"proposals":0,"verifications":0}'
 
 
@@ -58,6 +64,15 @@ class Records:
     """By unit of an exact stage: its authenticated tree; its seeds are in its tally."""
     lost: dict[str, str] = field(default_factory=dict)
     """Units that are INVALID, or missing and bounded; the reason."""
+    stopped: set[str] = field(default_factory=set)
+    """Units that are over by a ceiling; none before edition 3."""
+    attempts: dict[str, int] = field(default_factory=dict)
+    """By unit of a study of edition 3: the attempt that counts."""
+    duplicates: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By unit of a study of edition 3: how many second results there are, and how much of them differs.
+
+    Of a unit that is not authenticated, those that could be read.
+    """
     bad: set[str] = field(default_factory=set)
     """Units with anything that could not be authenticated: nothing may be derived from them."""
 
@@ -90,6 +105,7 @@ class LineReader:
         file: str,
         tally: Tally,
         beside: RecordReader | None = None,
+        attempt: int = 1,
     ) -> None:
         """Add a shard's records to a tally; raises at the first line that is not as planned.
 
@@ -101,6 +117,7 @@ class LineReader:
         split = lines[:-1].split(b"\n")
         if len(split) != (end - first) * unit.rows:
             raise Fault(f"has {len(split)} records, not {(end - first) * unit.rows}", file=file)
+        head = b'{"attempt":%d,' % attempt
         tail = f',"shard":{shard},"unit":"{unit.id}"}}'
         at = 0
         for request in range(first, end):
@@ -109,9 +126,9 @@ class LineReader:
                 at += 1
                 middle = f',"draw":{draw},"outcome":'.encode()
                 after = f',"row":{row},"seal":"{self._seal}","seed":"{seed}"{tail}'.encode()
-                counters, found, rest = line.removeprefix(b'{"attempt":1,"counters":').partition(middle)
+                counters, found, rest = line.removeprefix(head + b'"counters":').partition(middle)
                 outcome = rest.removesuffix(after)
-                good = found and len(outcome) + len(after) == len(rest) and line.startswith(b'{"attempt":1,')
+                good = found and len(outcome) + len(after) == len(rest) and line.startswith(head)
                 sums = self.part("counters", counters) if good else None
                 wrong: tuple[int, ...] | None = ()
                 if beside is not None and sums is not None:
@@ -121,7 +138,7 @@ class LineReader:
                         wrong = beside.mismatches(outcome, record)
                 if sums is None or wrong is None or self.part("outcome", outcome) is None:
                     place = f"{file} line {at}"
-                    raise self.explain(line, unit, shard, request, row, place, beside is not None)
+                    raise self.explain(line, unit, shard, request, row, place, beside is not None, attempt)
                 if not unit.drafter and counters != _ZERO:
                     what = "counters are not 0 where nothing proposes"
                     raise Fault(what, file=f"{file} line {at}", pointer="/counters")
@@ -139,7 +156,15 @@ class LineReader:
         tally.seeds.append((unit.first + first, unit.first + end))
 
     def explain(
-        self, line: bytes, unit: Unit, shard: int, request: int, row: int, place: str, recorded: bool = False
+        self,
+        line: bytes,
+        unit: Unit,
+        shard: int,
+        request: int,
+        row: int,
+        place: str,
+        recorded: bool = False,
+        attempt: int = 1,
     ) -> Fault:
         """What is wrong with a line, taken apart field by field; ``recorded`` if it should have a record."""
         try:
@@ -148,7 +173,7 @@ class LineReader:
         except Fault as fault:
             return fault.at(place)
         planned = {
-            "seal": self._seal, "unit": unit.id, "shard": shard, "attempt": 1, "row": row,
+            "seal": self._seal, "unit": unit.id, "shard": shard, "attempt": attempt, "row": row,
             "draw": request * unit.rows + row, "seed": str(unit.first + request),
         }  # fmt: skip
         for key, value in planned.items():
@@ -162,128 +187,128 @@ class LineReader:
         return Fault("is not as planned", file=place)
 
 
-def _check_meta(
-    meta: dict[str, Any], unit: Unit, shard: int, context: tuple[str, str, str], file: str
-) -> None:
-    study, seal, sealed_at = context
-    first, end = unit.span(shard)
-    planned = {
-        "study": study, "seal": seal, "unit": unit.id, "shard": shard, "requests": end - first,
-        "rows": unit.rows, "first_seed": str(unit.first + first), "environment": unit.environment,
-    }  # fmt: skip
-    if not unit.exact:  # a tree has as many leaves as its lines, which are counted when they are read
-        planned["draws"] = (end - first) * unit.rows
-    for key, value in planned.items():
-        if meta[key] != value:
-            raise Fault(f"is {meta[key]!r}, planned as {value!r}", file=file, pointer=f"/{key}")
-    if ("tree" in meta) != unit.exact:
-        raise Fault("is there exactly for a unit of an exact stage", file=file, pointer="/tree")
-    started = moment(meta["started"], file, "/started")
-    if moment(meta["ended"], file, "/ended") < started:
-        raise Fault("is before it started", file=file, pointer="/ended")
-    if started < moment(sealed_at, "ledger.jsonl", "/time"):
-        raise Fault("is before the seal", file=file, pointer="/started")
+class _Reading:
+    """The readers of a study's records, and what they were read into."""
+
+    def __init__(self, study: Study, schemas: dict[str, Schema], seal: str) -> None:
+        self.records = Records()
+        self._lines = LineReader(schemas["record"], seal)
+        exact = bool(study.stages("exact"))
+        self._leaves = LeafReader(schemas["leaf"], seal, self._lines.part) if exact else None
+        self._beside = {
+            c["id"]: RecordReader(
+                Reference.of(c["records"], study.events[c["id"]].get("records")), self._lines.part
+            )
+            for c in study.configurations
+            if "records" in c
+        }
+        self._earlier: dict[str, Tally] = {}
+        """By unit: what attempts before the present one drew, which counts for nothing but its seeds."""
+        self.read = 0
+        """Leaves and second results, which no tally counts."""
+
+    def result(self, unit: Unit, key: Key, meta: dict[str, Any], lines: bytes, present: bool) -> None:
+        """Authenticate what the lines of a shard say, and keep what counts of it."""
+        tallies = self.records.tallies if present else self._earlier
+        tally, files = tallies.setdefault(unit.id, Tally()), f"{stem_of(key)}.jsonl.gz"
+        if self._leaves is None or not unit.exact:
+            self._draws(unit, key, lines, files, tally)
+            return
+        pair = files, f"{stem_of(key)}.meta.json"
+        tree = self._leaves.tree(unit, lines, meta, pair, key[1])
+        if present:
+            self.records.trees[unit.id] = tree
+        self.read += len(tree.leaves)
+        tally.seeds.append((unit.first, unit.first + unit.requests))
+
+    def _draws(self, unit: Unit, key: Key, lines: bytes, file: str, tally: Tally) -> None:
+        told_beside = self._beside.get(unit.configuration)
+        self._lines.shard(unit, key[2], lines, file, tally, told_beside, key[1])
+
+    def whole(self, unit: Unit, key: Key, lines: bytes, file: str) -> None:
+        """Authenticate what the lines of a second result say; nothing of it counts."""
+        if self._leaves is None or not unit.exact:
+            self._draws(unit, key, lines, file, Tally())
+        elif not sum(1 for _ in self._leaves.leaves(unit, lines, file, key[1])):
+            raise Fault("has no leaf", file=file)
+
+    def finish(self) -> int:
+        """How many draws, leaves and second results were read; seeds of every attempt are used, once."""
+        tallies = [*self.records.tallies.values(), *self._earlier.values()]
+        for name, tally in self._earlier.items():
+            own = self.records.tallies.setdefault(name, Tally())
+            own.seeds += sorted({*tally.seeds} - {*own.seeds})
+        return self.read + sum(tally.draws for tally in tallies)
 
 
 def check_records(
     folder: Folder, study: Study, ledger: Ledger, schemas: dict[str, Schema], seal: str, found: Found
 ) -> Records:
-    """Authenticate every shard, and account for every unit of the plan."""
-    records = Records()
-    reader = LineReader(schemas["record"], seal)
-    leaves = LeafReader(schemas["leaf"], seal, reader.part) if study.stages("exact") else None
+    """Authenticate every shard of every attempt, and account for every unit of the plan."""
+    reading = _Reading(study, schemas, seal)
+    records, attempts = reading.records, ledger.attempts
     context = (study.id, seal, ledger.sealed_at)
-    beside = {
-        c["id"]: RecordReader(Reference.of(c["records"], study.events[c["id"]].get("records")), reader.part)
-        for c in study.configurations
-        if "records" in c
-    }
 
     def bad(unit: str, fault: Fault) -> None:
         found.faults.append(fault)
         records.bad.add(unit)
 
-    seen: set[tuple[str, int]] = set()
+    pairs: list[Pair] = []
+    earlier: dict[Key, list[bytes]] = {}
+    differ = kept(ledger)
     for path in folder.files("records/"):
-        match = _SHARD.fullmatch(path)
-        if match is not None:
-            key = match.group(1), int(match.group(2))
-            seen.add(key)
-            if key not in ledger.stored:
-                bad(key[0], Fault("the ledger stored no such shard", file=path))
-    for (name, shard), body in ledger.stored.items():
-        stem = f"records/{name}/{shard:05d}"
+        match = _FILE.fullmatch(path)
+        if match is None:
+            continue
+        if match[4] is not None and path not in differ:
+            bad(match[1], Fault("the ledger has no `duplicate` that differs for it", file=path))
+        if match[4] is None and (match[1], int(match[2] or 1), int(match[3])) not in ledger.stored:
+            bad(match[1], Fault("the ledger stored no such shard", file=path))
+    for key in chain.from_iterable(grouped(ledger.stored)):
+        name, _, shard = key
+        body, counts = ledger.stored[key], (name, attempts.present(name), shard)
+        earlier = {old: lines_of for old, lines_of in earlier.items() if (old[0], old[2]) == (name, shard)}
         unit = study.units.get(name)
         if unit is None or shard >= unit.shards:
-            bad(name, Fault("stored, but not in the plan", file=stem))
+            bad(name, Fault("stored, but not in the plan", file=stem_of(key)))
             continue
-        tally = records.tallies.setdefault(name, Tally())
         try:
-            networks = ledger.networks[name, shard]
-            meta, lines = _check_shard(folder, unit, shard, body, networks, schemas["shard-meta"], context)
-            if leaves is not None and unit.exact:
-                files = f"{stem}.jsonl.gz", f"{stem}.meta.json"
-                records.trees[name] = leaves.tree(unit, lines, meta, files)
-                tally.seeds.append((unit.first, unit.first + unit.requests))
-            else:
-                told = beside.get(unit.configuration)
-                reader.shard(unit, shard, lines, f"{stem}.jsonl.gz", tally, told)
+            networks = ledger.networks[key]
+            meta, lines = check_shard(folder, unit, key, body, networks, schemas["shard-meta"], context)
+            reading.result(unit, key, meta, lines, key == counts)
+            stored = Stored(key=key, body=body, meta=meta, lines=lines)
+            reading.read += check_copies(folder, ledger, stored, partial(reading.whole, unit, key))
+            if key == counts:
+                pairs += [pair_of(*old, key, marks(key, lines)) for old in earlier.items()]
+            elif counts in ledger.stored:
+                earlier[key] = marks(key, lines)
         except Fault as fault:
             bad(name, fault)
-    for name in sorted({*ledger.invalid} - {*study.units}):
+    for name in sorted({*ledger.invalid, *attempts.failed} - {*study.units}):
         bad(name, Fault(f"{name} is INVALID, but not in the plan", file="ledger.jsonl"))
-    found.applied += sum(tally.draws for tally in records.tallies.values())
-    found.applied += sum(len(tree.leaves) for tree in records.trees.values())
+    found.applied += reading.finish()
     _account(study, ledger, records, found)
+    if study.edition >= 3:
+        records.attempts = {name: attempts.present(name) for name in study.units}
+        records.duplicates = {name: counted(ledger, name, pairs) for name in study.units}
+        records.stopped = {name for name, cause in attempts.over.items() if cause in CEILINGS}
+        if differing := told(ledger, pairs):
+            found.notes.insert(0, "duplicates that differ: " + " | ".join(differing))
     return records
-
-
-def _check_shard(
-    folder: Folder,
-    unit: Unit,
-    shard: int,
-    body: dict[str, Any],
-    networks: frozenset[str],
-    schema: Schema,
-    context: tuple[str, str, str],
-) -> tuple[dict[str, Any], bytes]:
-    """A shard's meta and lines, authenticated but for what each line says."""
-    stem = f"records/{unit.id}/{shard:05d}"
-    meta_file, file = f"{stem}.meta.json", f"{stem}.jsonl.gz"
-    meta_read = folder.read(meta_file, SMALL)
-    if meta_read.digest != body["meta_sha256"]:
-        raise Fault("its bytes are not those the ledger stored", file=meta_file)
-    meta = folder.machine(meta_file, SMALL)
-    schema.check(meta, meta_file)
-    _check_meta(meta, unit, shard, context, meta_file)
-    if meta["network"] not in networks:
-        what = f"is {meta['network']!r}; no collection started before the shard was stored says so"
-        raise Fault(what, file=meta_file, pointer="/network")
-    if body["draws"] != meta["draws"]:
-        what = f"has {meta['draws']} draws, the ledger {body['draws']}"
-        raise Fault(what, file=meta_file, pointer="/draws")
-    read = folder.read(file, min(LARGE, body["records_size"]), keep=False)
-    for key, value in (("records_sha256", read.digest), ("records_size", len(read.data))):
-        if value != body[key]:
-            raise Fault(f"its bytes are not those the ledger stored ({key})", file=file)
-        if value != meta[key]:
-            raise Fault("is not that of the records", file=meta_file, pointer=f"/{key}")
-    try:
-        lines = inflate(read.data, meta["lines_size"])
-    except Fault as fault:
-        raise fault.at(file) from None
-    if sha256(lines) != meta["lines_sha256"]:
-        raise Fault("is not that of the records' lines", file=meta_file, pointer="/lines_sha256")
-    return meta, lines
 
 
 def _account(study: Study, ledger: Ledger, records: Records, found: Found) -> None:
     """Every planned unit is whole, INVALID, or missing where the protocol bounds that."""
     bounded = study.protocol["missing"] == "bound" and not ledger.complete
+    stored: dict[str, set[int]] = {}
+    for name, attempt, shard in ledger.stored:
+        if attempt == ledger.attempts.present(name):
+            stored.setdefault(name, set()).add(shard)
     for name, unit in study.units.items():
-        have = {shard for stored, shard in ledger.stored if stored == name}
+        have = stored.get(name, set())
         if name in ledger.invalid:
             records.lost[name] = f"INVALID: {ledger.invalid[name]}"
+            found.applied += 1  # where every unit is lost, that is what there is to look at
         elif len(have) < unit.shards:
             gap = min(set(range(unit.shards)) - have)
             if bounded:

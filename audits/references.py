@@ -68,6 +68,9 @@ def check_protocol(study: Study, manifest: dict[str, Any], found: Found) -> None
     if rule == "channel-S" and protocol["decision"]["calibration_allowance"] is None:
         what = "channel-S needs a calibration allowance"
         found.fault(what, file=file, pointer="/decision/calibration_allowance")
+    if rule == "event-gap" and protocol["decision"]["calibration_allowance"] is not None:
+        what = "event-gap has no reference to calibrate against: it is null"
+        found.fault(what, file=file, pointer="/decision/calibration_allowance")
     nothing = {"rule": "exact", "threshold": 0, "calibration_allowance": None}
     if not study.stages("draws") and protocol["decision"] != nothing:
         what = f"is not {canonical(nothing).decode()}, and the only stage is exact"

@@ -7,12 +7,18 @@ nothing is fetched, and replaced, grafted or partial history is refused.
 from __future__ import annotations
 
 import os
+import re
+import stat
 import subprocess
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from audits.__main__ import is_shortage
 from audits.fault import Fault
+from audits.given import real
+from audits.load import LARGE, sha256
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -40,6 +46,10 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
+PATIENCE, AT_FIRST = 600, 30
+"""How many seconds a command of git may take, and the first one, which only looks whether a repository is
+there: what git reads may be a pipe that a hostile setting names."""
+_SHORTAGE = re.compile(r"(fatal|error): (Out of memory, |.*: Cannot allocate memory\Z)")
 
 
 class NoHistory(Exception):
@@ -57,6 +67,8 @@ class Change:
     """The new mode; 000000 if the path was removed."""
     blob: str
     """The new object."""
+    before: str
+    """The old object; all zeros if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,23 +81,77 @@ class Tag:
     """Its message with its signature, if any; empty for one that is a name alone."""
 
 
+class Waits(Fault):
+    """A command of git took longer than any does that has what it needs."""
+
+
 def _message(data: bytes) -> str:
     """The message of a commit or tag; a byte that is not UTF-8 stays a lone surrogate."""
     return data.partition(b"\n\n")[2].decode("utf-8", "surrogateescape")
 
 
-def _git(folder: Path, *arguments: str, feed: bytes = b"", fine: tuple[int, ...] = (0,)) -> bytes:
+def _git(
+    folder: Path,
+    *arguments: str,
+    feed: bytes = b"",
+    fine: tuple[int, ...] = (0,),
+    patience: float = PATIENCE,
+) -> bytes:
     command = ["git", "--no-replace-objects", "--literal-pathspecs"]
     for setting in _SETTINGS:
         command += ["-c", setting]
     environment = _ENVIRONMENT | {"PATH": os.environ.get("PATH", os.defpath)}
-    done = subprocess.run(
-        [*command, *arguments], input=feed, capture_output=True, cwd=folder, env=environment
-    )
+    try:
+        done = subprocess.run(
+            [*command, *arguments],
+            input=feed,
+            capture_output=True,
+            cwd=folder,
+            env=environment,
+            timeout=patience,
+        )
+    except FileNotFoundError:
+        raise
+    except subprocess.TimeoutExpired:
+        raise Waits(f"git {arguments[0]} took more than {patience} seconds") from None
+    except OSError as error:
+        if is_shortage(error):
+            raise
+        raise Fault(f"git {arguments[0]} cannot be run: {error.strerror}") from None
     if done.returncode not in fine:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+        if _SHORTAGE.match(said):
+            raise MemoryError(said)
         raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def refuse_pipes(folder: Path) -> None:
+    """Refuse a pipe or a device in the repository's own folder, on which git would wait without end.
+
+    Raises ``Fault`` for it. Links to folders are not followed: what git waits for there, ``PATIENCE`` ends.
+    """
+    here = real(folder)
+    home = next((place for one in (here, *here.parents) if os.path.lexists(place := one / ".git")), None)
+    if home is None:
+        return
+    folders = [home]
+    while folders:  # no recursion: they may lie deep
+        items: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(folders.pop()) as listing:
+            items += listing
+        for item in items:
+            if item.is_dir(follow_symlinks=False):
+                folders.append(Path(item.path))
+            else:
+                _refuse_pipe(Path(item.path))
+
+
+def _refuse_pipe(path: Path) -> None:
+    with suppress(OSError):  # a link to nothing, which git cannot open either
+        mode = path.stat().st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise Fault("not a regular file: git would wait for it", file=str(path))
 
 
 def head_file(folder: Path, path: str) -> bytes | None:
@@ -93,8 +159,11 @@ def head_file(folder: Path, path: str) -> bytes | None:
 
     Shallow and partial clones have a HEAD too, so that this asks less than ``Repository``.
     """
+    refuse_pipes(folder)
     try:
-        _git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        _git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", patience=AT_FIRST)
+    except Waits:
+        raise
     except (Fault, FileNotFoundError):
         return None
     listed = _git(folder, "ls-tree", "-z", "HEAD", "--", path)
@@ -109,13 +178,21 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         """Raises ``NoHistory`` where there is no repository, and ``Fault`` for one that hides history."""
         self._folder = folder
+        refuse_pipes(folder)
         try:
-            inside = self._git("rev-parse", "--show-prefix", "--is-shallow-repository", "--git-common-dir")
+            # Asked one by one: the folder's name may have line ends.
+            prefix, shallow, common = (
+                _git(folder, "rev-parse", asked, patience=AT_FIRST)
+                .decode("utf-8", "surrogateescape")
+                .removesuffix("\n")
+                for asked in ("--show-prefix", "--is-shallow-repository", "--git-common-dir")
+            )
         except FileNotFoundError:
             raise NoHistory("the program git is not installed") from None
+        except Waits:
+            raise
         except Fault as fault:
             raise NoHistory(fault.what) from None
-        prefix, shallow, common = inside.decode("utf-8", "surrogateescape").split("\n")[:3]
         self.prefix = prefix
         """The folder's path in the repository, with a final slash (empty for its root)."""
         if shallow != "false":
@@ -153,9 +230,9 @@ class Repository:
         parts = iter(output.split(b"\0"))
         for part in parts:
             if part.startswith(b":"):
-                _, mode, _, blob, _ = part.decode().split(" ")
+                _, mode, before, blob, _ = part.decode().split(" ")
                 path = next(parts).decode("utf-8", "surrogateescape").removeprefix(self.prefix)
-                yield Change(*pairs[at], path=path, mode=mode, blob=blob)
+                yield Change(*pairs[at], path=path, mode=mode, blob=blob, before=before)
             elif part:
                 at += 1
                 if part.decode() != pairs[at][0]:
@@ -194,9 +271,37 @@ class Repository:
         """The bytes of files."""
         return self._objects(names, "blob")
 
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
+        """The SHA-256 of files, of which no more are held at a time than one may have bytes."""
+        found: dict[str, str] = {}
+        group: list[str] = []
+        held = 0
+        for name, size in self._sizes(sorted(set(names)), "blob").items():
+            if group and held + size > LARGE:
+                found |= {one: sha256(data) for one, data in self.blobs(group).items()}
+                group, held = [], 0
+            group.append(name)
+            held += size
+        return found | {one: sha256(data) for one, data in self.blobs(group).items()}
+
+    def _sizes(self, wanted: list[str], kind: str) -> dict[str, int]:
+        """The sizes of objects of one kind; raises if one is longer than any file may be, or not there."""
+        feed = "".join(f"{name}\n" for name in wanted).encode()
+        lines = self._git("cat-file", "--batch-check", feed=feed).decode().splitlines()
+        sizes: dict[str, int] = {}
+        for name, line in zip(wanted, lines, strict=True):
+            said = line.split(" ")[1:]
+            if said[:1] != [kind]:
+                raise Fault(f"git object {name} is {' '.join(said)}, not a {kind}")
+            sizes[name] = int(said[1])
+            if sizes[name] > LARGE:
+                raise Fault(f"git object {name} is larger than the {LARGE} bytes it may have")
+        return sizes
+
     def _objects(self, names: Iterable[str], kind: str) -> dict[str, bytes]:
-        """The bytes of objects of one kind."""
+        """The bytes of objects of one kind, none of which is read before it is known to be short enough."""
         wanted = sorted(set(names))
+        self._sizes(wanted, kind)
         output = self._git("cat-file", "--batch", feed="".join(f"{name}\n" for name in wanted).encode())
         found, at = {}, 0
         for name in wanted:

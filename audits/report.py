@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from audits import RULES
 from audits.fault import Found
 from audits.jsonc import canonical
 from audits.load import sha256
+from audits.output import plain
 
 NAMES = {
     1: "folder",
@@ -60,6 +62,8 @@ class Outcome:
     """None where no premise is tested."""
     incomplete: list[str] = field(default_factory=list)
     """What is missing, and how to go on."""
+    warnings: list[str] = field(default_factory=list)
+    """What the reviewer has to know of how the audit was started; none of it changes the result."""
 
     def status(self, number: int) -> str:
         """The status of a step."""
@@ -134,18 +138,13 @@ _LISTS = (
 """The report's lists, each with its title for people and the key of what was derived."""
 
 
-def _plain(text: str) -> str:
-    """Text of the evidence, made safe to print on a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def text(value: dict[str, Any], incomplete: list[str]) -> str:
+def text(value: dict[str, Any], incomplete: list[str], warnings: Iterable[str] = ()) -> str:
     """The report for people; its last line holds the result."""
-    lines = [f"study {value['study']}", f"seal  {value['seal'] or 'none'}", ""]
+    lines = [f"study {plain(value['study'])}", f"seal  {value['seal'] or 'none'}", ""]
     lines += _table(
         [("step", "name", "status", "applied", "detail")]
         + [
-            (str(s["number"]), s["name"], s["status"], str(s["applied"]), _plain(s["detail"]))
+            (str(s["number"]), s["name"], s["status"], str(s["applied"]), plain(s["detail"]))
             for s in value["steps"]
         ]
     )
@@ -155,8 +154,9 @@ def text(value: dict[str, Any], incomplete: list[str]) -> str:
             for row in value[key]:
                 said = "; ".join(["differs", *row.get("differences", ())[:5]])
                 said = "agrees" if row["agrees"] else said if row["claimed"] else "not claimed"
-                rows.append((row["id"], row[status], row["claimed"] or "-", _plain(said)))
+                rows.append((row["id"], row[status], row["claimed"] or "-", plain(said)))
             lines += ["", *_table(rows)]
-    lines += ["", *(f"missing: {_plain(item)}" for item in incomplete)]
+    lines += ["", *(f"warning: {plain(item)}" for item in warnings)]
+    lines += [f"missing: {plain(item)}" for item in incomplete]
     lines.append(f"result: {value['result']} (history {value['history']})")
     return "\n".join(lines) + "\n"

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from audits.fault import Fault, Found
+from audits.given import read_plain, read_trust, real
 from audits.jsonc import parse
 from audits.load import moment
 from audits.repo import head_file
@@ -26,32 +27,60 @@ class Revocation:
     reason: str
     """``superseded``, ``lost`` or ``compromised``."""
 
-    def refuses(self, at: datetime, stamped: bool) -> str:
+    def refuses(self, at: datetime, outside: datetime | None) -> str:
         """Why a signature with this attested time does not count; empty if it does.
 
-        Whoever has a compromised key can write any time but that of a timestamp.
+        Whoever has a compromised key can write any time, so that of a timestamp alone counts then:
+        ``outside`` is the earliest that the signature is older than.
         """
         said = f"was revoked at {self.at.isoformat()} ({self.reason})"
-        if at >= self.at:
-            return f"{said}, and the signature is of {at.isoformat()}"
-        if self.reason == "compromised" and not stamped:
-            return f"{said}, and no verified timestamp says that the signature is from before"
-        return ""
+        if self.reason == "compromised":
+            if outside is None:
+                return f"{said}, and no verified timestamp says that the signature is from before"
+            at = outside
+        return f"{said}, and the signature is of {at.isoformat()}" if at >= self.at else ""
 
 
-def load_revocations(path: Path, given: bool, schemas: Mapping[str, Schema]) -> list[Revocation]:
-    """What is revoked; nothing where there is no such file.
+def read_revocations(
+    own: Path, signers: Path, given: Path | None, named: bool, schemas: Mapping[str, Schema]
+) -> tuple[list[Revocation], str]:
+    """What is revoked: by the file that is given, else by ``own`` and by the one beside ``signers``.
 
-    ``given`` says that the reviewer named the file: it must be there then.
+    Returns with it what was not read, if anything: where keys or roles are ``named``, their revocations may
+    have stayed behind where they came from.
     """
-    if path.is_symlink():
-        raise Fault("is a link; a file of trust is a plain file", file=str(path))
+    if given is not None:
+        return load_revocations(given, own, True, schemas) or [], ""
+    # Where the signers are a link, what lies beside the link and beside its end both say what is revoked.
+    beside = {real(signers.parent), real(signers).parent}
+    read = {
+        folder: load_revocations(folder / REVOCATIONS, own, False, schemas)
+        for folder in sorted({real(own), *beside})
+    }
+    revoked = [one for some in read.values() for one in some or ()]
+    told = ""
+    if all(some is None for some in read.values()):
+        told = "no revocations file was given or found: revoked keys count" if named else "no revocations"
+    elif named and all(read[folder] is None for folder in beside):
+        told = "no revocations file was given, and none lies beside the signers: "
+        told += "a key counts unless the repository's own revokes it"
+    return revoked, told
+
+
+def load_revocations(
+    path: Path, own: Path, given: bool, schemas: Mapping[str, Schema]
+) -> list[Revocation] | None:
+    """What is revoked; None where there is no such file.
+
+    ``own`` is the repository's folder of trust, and ``given`` says that the reviewer named the file: it must
+    be there then.
+    """
+    then = "name it with --revocations"
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) and not given:
-            return []
-        then = "name it with --revocations"
+        data = read_trust(path, own, then)
+    except FileNotFoundError as error:
+        if not given:
+            return None
         raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
     try:
         value = parse(data)
@@ -75,9 +104,10 @@ def check_kept(repository: Path, found: Found) -> None:
         return
     then = "put back what HEAD has, or commit the change"
     try:
-        there = (repository / path).read_bytes()
-    except OSError as error:
-        found.fault(f"HEAD has it, and here it cannot be read: {error.strerror}", file=path, then=then)
+        there = read_plain(repository / path)
+    except (Fault, FileNotFoundError) as error:
+        why = error.what if isinstance(error, Fault) else "it is missing"
+        found.fault(f"HEAD has it, and here it cannot be read: {why}", file=path, then=then)
         return
     if there != committed:
         found.fault("HEAD has other bytes than those read here", file=path, then=then)

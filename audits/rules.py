@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from audits import RULES
 from audits.fault import Fault
+from audits.given import read_given
 from audits.jsonc import parse
 from audits.load import Folder, sha256
 from audits.schema import Schema
@@ -44,7 +45,7 @@ class Schemas(dict[str, Schema]):
 
 def _editions() -> dict[str, tuple[str, ...]]:
     try:
-        value = parse(FILE.read_bytes())
+        value = parse(read_given(FILE))
         if value["version"] != RULES or not value["schemas"]:
             raise ValueError
         editions = {}
@@ -73,7 +74,7 @@ def load_schemas(folder: Folder) -> tuple[Schemas, str]:
         if name in OPTIONAL and not there:
             continue
         try:
-            data = Path(file).read_bytes() if found else folder.read(file).data
+            data = read_given(Path(file)) if found else folder.read(file).data
             if sha256(data) not in digests:
                 what = f"is not the schema of rules version {RULES}: rules.json has another digest for it"
                 raise Fault(what)

@@ -8,31 +8,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits.closing import check_decisions_file
+from audits.attested import Attested
+from audits.closing import check_auditors, check_decisions_file
 from audits.containers import check_containers
 from audits.derive import Derivation, compare_decisions, derive_decisions, derive_predictions
 from audits.fault import Fault, Found, Unavailable, writable
+from audits.given import real
 from audits.heads import Signing
 from audits.history import check_history
 from audits.jsonc import parse
 from audits.ledger import LEDGER, Ledger, check_head, parse_ledger
 from audits.lineage import Seal, compare_lineage, load_lineage
-from audits.load import Folder
+from audits.load import SMALL, Folder
 from audits.plan import load_study
 from audits.records import Records, check_records
 from audits.repo import NoHistory
 from audits.report import Outcome
-from audits.revocation import REVOCATIONS, check_kept, load_revocations
+from audits.revocation import check_kept, read_revocations
 from audits.rules import load_schemas
 from audits.schema import Schema
 from audits.seal import MANIFEST, check_files, check_folder, check_manifest
 from audits.seeds import check_seeds, find_others
-from audits.signing import Sealing, Signed, check_signatures, sealed_protocol
+from audits.shards import check_folders
+from audits.signing import PROTOCOL, Sealing, Signed, check_signatures, sealed_protocol
+from audits.stamps import check_stamps
 from audits.states import Walk, check_order
 from audits.study import Study
 from audits.trust import Trust, load_trust
 
-_EVIDENCE = ("seal/", "ledger.", "records/", "analysis/", "audit/")
+_EVIDENCE = ("seal/", "ledger.", "records/", "stamps/", "analysis/", "audit/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,8 @@ class Options:
     studies: Path
     revocations: Path | None = None
     """The revocations to trust; None for those of the repository and those beside ``signers``."""
+    named: bool = False
+    """Whether the reviewer named ``signers`` or ``roles``; else they are those of the repository."""
     without_history: bool = False
 
 
@@ -62,7 +68,12 @@ class Audit:
         """The lineage, the present seal last."""
         self._told: list[dict[str, Any]] | None = None
         """The ledger's entries as parsed before step 6; None if they cannot be."""
+        self._chain: Ledger | None = None
+        """The ledger as parsed then; None if its lines do not hold together."""
         self._signed = Signed()
+        self._attested = Attested()
+        self._stamps = Found()
+        """What was found at the stamps of heads, which step 6 says."""
         self._bad: set[str] = set()
         self._trust: Trust | None = None
         self._study: Study | None = None
@@ -73,7 +84,7 @@ class Audit:
         self._decisions: dict[str, Any] | None = None
         self._derived = Derivation()
         self._predicted: dict[str, str] = {}
-        self.outcome = Outcome(writable(options.study.resolve().name))
+        self.outcome = Outcome(writable(real(options.study).name))
         if options.without_history:
             self.outcome.history = "waived"
 
@@ -119,13 +130,25 @@ class Audit:
 
     def _step_folder(self, found: Found) -> None:
         listed: set[str] | None = None
+        third = False
         if self._folder.has(MANIFEST):
             try:
                 value = parse(self._folder.read(MANIFEST).data)
                 listed = {str(item["path"]) for item in value["files"]}
+                third = self._names_third(value)
             except (Fault, KeyError, TypeError):
                 found.notes.append("the manifest cannot be read, so listed files are not known")
-        check_folder(self._folder, listed, found)
+        check_folder(self._folder, listed, found, third)
+
+    def _names_third(self, manifest: dict[str, Any]) -> bool:
+        """Whether the protocol says edition 3; step 3 authenticates it, this looks at no more of it."""
+        size = next((item["size"] for item in manifest["files"] if item["path"] == PROTOCOL), None)
+        if not isinstance(size, int) or not self._folder.has(PROTOCOL):
+            return False
+        with suppress(Fault):
+            value = self._folder.authored(PROTOCOL, 2 * size + SMALL)
+            return isinstance(value, dict) and value.get("edition") == 3
+        return False
 
     def _step_manifest(self, found: Found) -> None:
         self._schemas, self._schemas_from = load_schemas(self._folder)
@@ -136,7 +159,9 @@ class Audit:
         self._seals = load_lineage(self._folder, manifest, self._schemas["manifest"], found)
         with suppress(Fault):  # what is wrong with the ledger is said in step 6
             data = self._folder.read(LEDGER).data
-            self._told = parse_ledger(data, self._schemas["ledger-entry"], Found()).entries
+            wrong = Found()
+            ledger = parse_ledger(data, self._schemas["ledger-entry"], wrong)
+            self._told, self._chain = ledger.entries, None if wrong.faults else ledger
         compare_lineage(self._seals, self._told, found)
 
     def _step_files(self, found: Found) -> None:
@@ -149,21 +174,23 @@ class Audit:
             raise Unavailable("needs the manifest (step 2)")
         signers, roles, given = self._options.signers, self._options.roles, self._options.revocations
         # Keys that the reviewer names elsewhere do not make those of the repository good again.
-        repository = self._options.study.resolve().parent.parent
+        repository = real(self._options.study).parent.parent
         check_kept(repository, found)
         own = repository / "trust"
-        paths = (
-            [given] if given else sorted({folder / REVOCATIONS for folder in (own, signers.resolve().parent)})
-        )
-        revoked = [one for path in paths for one in load_revocations(path, given is not None, self._schemas)]
-        self._trust = load_trust(signers, roles, self._schemas["roles"], tuple(revoked))
+        revoked, told = read_revocations(own, signers, given, self._options.named, self._schemas)
+        found.notes += [told] if told else []
+        self.outcome.warnings += [told] if told and self._options.named else []
+        self._trust = load_trust(signers, roles, self._schemas["roles"], tuple(revoked), own)
         protocol = sealed_protocol(self._folder, self._schemas["protocol"], self._manifest, self._bad)
+        signing = self._signing(self._chain)
+        self._attested = check_stamps(self._folder, self._manifest, protocol, signing, self._stamps)
         sealing = Sealing(
             folder=self._folder,
             trust=self._trust,
             seals=self._seals,
             protocol=protocol,
             entries=self._told,
+            attested=self._attested,
         )
         self._signed = check_signatures(sealing, found)
 
@@ -186,7 +213,12 @@ class Audit:
             times=self._signed.times,
         )  # fmt: skip
         check_order(walk, found)
-        check_head(self._folder, ledger, self._manifest["study"], self._schemas["head"], self._trust, found)
+        check_auditors(ledger, self._study, found)
+        found.applied += self._stamps.applied
+        found.faults += self._stamps.faults
+        found.notes += self._stamps.notes
+        study, schema = self._manifest["study"], self._schemas["head"]
+        check_head(self._folder, ledger, study, schema, self._trust, self._attested, found)
         found.notes.append(f"state {ledger.state}")
         self._ledger = ledger
         if not self._over and not found.faults:
@@ -203,6 +235,7 @@ class Audit:
         assert self._study is not None and self._ledger is not None and self.outcome.seal is not None
         assert self._manifest is not None
         check_containers(self._study, self._manifest, self._ledger, found)
+        check_folders(self._folder, self._study, found)
         self._records = check_records(
             self._folder, self._study, self._ledger, self._schemas, self.outcome.seal, found
         )
@@ -213,7 +246,9 @@ class Audit:
         self._need(6)
         assert self._ledger is not None and self._trust is not None and self.outcome.seal is not None
         identity = self.outcome.study, self.outcome.seal
-        value = check_decisions_file(self._folder, self._ledger, self._schemas, self._trust, identity, found)
+        value = check_decisions_file(
+            self._folder, self._ledger, self._schemas, self._trust, self._attested, identity, found
+        )
         if value is None and self._over:
             self.outcome.incomplete.append("analysis/decisions.json: run `prereg analyse`")
         self._decisions = value if not found.faults else None
@@ -224,7 +259,7 @@ class Audit:
         if self._manifest is None or not self._folder.has(LEDGER):
             raise Unavailable("needs the manifest (step 2) and the ledger")
         try:
-            check_history(self._folder, self._seals, self._signing(), found)
+            check_history(self._folder, self._seals, self._signing(self._lines), found)
         except NoHistory as why:
             then = "audit a full clone of the study's repository, or waive this check with --without-history"
             self.outcome.incomplete.append(f"git history ({why}): {then}")
@@ -234,11 +269,11 @@ class Audit:
             raise
         self.outcome.history = "checked"
 
-    def _signing(self) -> Signing | None:
-        if self._manifest is None or self._lines is None or self._trust is None:
+    def _signing(self, ledger: Ledger | None) -> Signing | None:
+        if self._manifest is None or ledger is None or self._trust is None:
             return None
         study, schema = self._manifest["study"], self._schemas["head"]
-        return Signing(ledger=self._lines, study=study, schema=schema, trust=self._trust)
+        return Signing(ledger=ledger, study=study, schema=schema, trust=self._trust, attested=self._attested)
 
     def _step_seeds(self, found: Found) -> None:
         self._need(5)

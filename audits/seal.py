@@ -17,6 +17,10 @@ SUMS = "seal/SHA256SUMS"
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _RECORD = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}/[0-9]{{5}}\.(jsonl\.gz|meta\.json)")
 _UNIT = re.compile(rf"records/{_NAME}\.{_NAME}\.{_NAME}")
+_AGAIN = rf"records/{_NAME}\.{_NAME}\.{_NAME}(\.attempt-[2-9])?"
+_RECORD_3 = re.compile(rf"{_AGAIN}/[0-9]{{5}}\.((duplicate-[1-9][0-9]{{0,8}}\.)?jsonl\.gz|meta\.json)")
+_UNIT_3 = re.compile(_AGAIN)
+"""The same of edition 3: attempts after the first have folders of their own, and second results are kept."""
 _PRINCIPAL = r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}"
 _BESIDE = re.compile(
     rf"seal/(lineage/[0-9a-f]{{64}}/)?(timestamp\.ts[qr]|cosign/{_PRINCIPAL}\.sig)"
@@ -27,16 +31,31 @@ _KNOWN = {
     MANIFEST, SIGNATURE, SUMS, "ledger.jsonl", "ledger.head.json", "ledger.head.json.sig",
     "analysis/decisions.json", "audit/report.json", "audit/report.json.sig",
 }  # fmt: skip
+_STAMP = re.compile(r"stamps/[1-9][0-9]{0,15}/(ledger\.head\.json(\.sig)?|timestamp\.ts[qr])")
+"""What may lie in ``stamps/`` in edition 3; step 6 says whether it should."""
 _FOLDERS = {"seal", "records", "analysis", "audit", "report"}
-_RESERVED = ("seal/", "records/", "analysis/", "audit/", "report/", "ledger.")
+_FOLDERS_3 = _FOLDERS | {"stamps"}
+_RESERVED = ("seal/", "records/", "stamps/", "analysis/", "audit/", "report/", "ledger.")
+_SIGNS = frozenset('<>:"|?*')
+_DEVICES = re.compile(r"con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3]")
+"""Names that some system reserves, in lower case."""
 
 
-def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
-    """Step 1: only regular files, at places the manifest lists or this page knows."""
+def check_folder(folder: Folder, listed: set[str] | None, found: Found, third: bool = False) -> None:
+    """Step 1: only regular files, at places the manifest lists or this page knows.
+
+    ``third`` says that the study is of edition 3, as far as can be told here.
+    """
+    record, unit, folders = (_RECORD_3, _UNIT_3, _FOLDERS_3) if third else (_RECORD, _UNIT, _FOLDERS)
     beyond = [path for path, entry in folder.entries.items() if entry.kind == "beyond"]
     for path in beyond:
         what = f"something lies below it at a path of more than {LONGEST} characters, the most of a manifest"
         found.fault(what, file=f"{path[:80]}…")
+    inside: set[str] = set()
+    """The folders that a file lies below."""
+    for path in [*folder.files(), *beyond]:
+        while "/" in path and (path := path.rpartition("/")[0]) not in inside:
+            inside.add(path)
     for path, entry in folder.entries.items():
         try:
             path.encode("utf-8")
@@ -46,17 +65,22 @@ def check_folder(folder: Folder, listed: set[str] | None, found: Found) -> None:
         if entry.kind in ("link", "special"):
             found.fault("a link" if entry.kind == "link" else "not a regular file", file=path)
         elif entry.kind == "folder":
-            inside = any(other.startswith(path + "/") for other in [*folder.files(), *beyond])
-            if not inside and path not in _FOLDERS and not _UNIT.fullmatch(path):
+            if path not in inside and path not in folders and not unit.fullmatch(path):
                 found.fault("an empty folder that nothing lists", file=path)
         elif entry.kind == "file":
             found.applied += 1
             if entry.names > 1:
                 then = "put a copy in its place"
                 found.fault(f"a hard link: the file has {entry.names} names", file=path, then=then)
-            known = path in _KNOWN or _RECORD.fullmatch(path) or _BESIDE.fullmatch(path)
-            if not known and listed is not None and path not in listed:
+            known = path in _KNOWN or record.fullmatch(path) or _BESIDE.fullmatch(path)
+            stamp = third and _STAMP.fullmatch(path)
+            if not (known or stamp) and listed is not None and path not in listed:
                 found.fault("not listed in the manifest, and not at a known place", file=path)
+
+
+def reserved(name: str) -> bool:
+    """Whether some system reserves a name of a file or a folder (section 3)."""
+    return _DEVICES.fullmatch(name.partition(".")[0].rstrip(" ").casefold()) is not None
 
 
 def _unsafe(path: str) -> str | None:
@@ -64,7 +88,12 @@ def _unsafe(path: str) -> str | None:
         return "has an empty, `.` or `..` part"
     if "\\" in path or any(unicodedata.category(c) == "Cc" for c in path):
         return "has a backslash or a control character"
-    if path.startswith(_RESERVED) or path in _FOLDERS:
+    for part in path.split("/"):
+        if part.endswith((".", " ")) or _SIGNS & set(part):
+            return "has a part that ends with a dot or a space, or has a sign that some system does not take"
+        if reserved(part):
+            return "has a part that some system reserves"
+    if path.startswith(_RESERVED) or path in _FOLDERS_3:
         return "is at a place the manifest does not cover"
     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ LOW = 1 << 32
 WIDE = 1 << 64
 _EVIDENCE = {"ledger.jsonl", "records"}
 """What a folder beside this one has once it is more than a draft."""
+
+
+_AGAIN = re.compile(r"\.attempt-[2-9]\Z")
+"""What the folder of a unit's later attempt has after the unit: its seeds are the unit's own, used once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +187,12 @@ def _bytes_of(path: Path) -> bytes:
         raise Fault("missing") from None
 
 
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,19}")
+"""A seed has one spelling: zero, or digits that do not begin with it."""
+
+
 def _seed(value: Any, below: int = WIDE) -> int:
-    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    number = int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < below:
         raise ValueError(value)
     return number
@@ -206,7 +215,7 @@ def used(path: Path, name: str) -> Iterator[Interval]:
                 raise Fault("a link", file=str(linked.relative_to(path)))
         for file in sorted(names):
             if file.endswith(".jsonl.gz"):
-                where, unit = Path(folder) / file, Path(folder).name
+                where, unit = Path(folder) / file, _AGAIN.sub("", Path(folder).name)
                 known, leaves = _seeds_of(where, str(where.relative_to(path)))
                 seeds.setdefault(unit, set()).update(known)
                 if leaves:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from audits.attested import Attested
 from audits.certificates import check_chain, load_roots
 from audits.fault import Fault, Found
 from audits.ledger import LEDGER, ROLES
@@ -15,6 +16,9 @@ from audits.schema import Schema
 from audits.seal import MANIFEST
 from audits.timestamp import Token, check_token
 from audits.trust import Trust
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 PROTOCOL = "protocol.json"
 _NAMESPACE = "prereg-seal"
@@ -37,9 +41,11 @@ class Sealing:
     seals: list[Seal]
     """The lineage, the present seal last."""
     protocol: dict[str, Any] | None
-    """The present protocol, as far as it is of edition 2; None if it cannot be used, which step 5 says."""
+    """The present protocol if it is of edition 2 or 3, else {}; None if it cannot be used, as step 5 says."""
     entries: list[dict[str, Any]] | None
     """The ledger's; None if they cannot be read, which step 6 says."""
+    attested: Attested
+    """What stamps of heads say of the entries."""
 
 
 def sealed_protocol(
@@ -53,7 +59,7 @@ def sealed_protocol(
         schema.check(protocol)
     except Fault:
         return None
-    return protocol if protocol.get("edition") == 2 else {}
+    return protocol if protocol.get("edition", 1) >= 2 else {}
 
 
 def check_signatures(sealing: Sealing, found: Found) -> Signed:
@@ -75,6 +81,8 @@ def _check_author(sealing: Sealing, seal: Seal, stamp: datetime | None, found: F
     """The key that made a seal; None if the signature does not count. ``stamp`` is its verified time."""
     author = seal.manifest["author"]
     try:
+        told = _told(sealing, seal, ("sealed", "amended"), author["principal"], seal.signature)
+        outside = min((time for time in (stamp, told) if time is not None), default=None)
         key = sealing.trust.check(
             sealing.folder.read(seal.path).data,
             sealing.folder.read(seal.signature, SMALL).data,
@@ -82,7 +90,7 @@ def _check_author(sealing: Sealing, seal: Seal, stamp: datetime | None, found: F
             principal=author["principal"],
             roles=ROLES["sealed"],
             at=stamp or moment(seal.manifest["created"], seal.path, "/created"),
-            stamped=stamp is not None,
+            outside=lambda key: outside,
         )
     except Fault as fault:
         found.faults.append(fault.at(seal.signature))
@@ -139,13 +147,33 @@ def _believed(sealing: Sealing, seal: Seal, roots: str | None, token: Token) -> 
     )
     if roots is None or (seal is not sealing.seals[-1] and then != now):
         return False
-    if now is None:
-        raise Fault("is not in the manifest", file=roots)
-    read = sealing.folder.read(roots, LARGE)
-    if read.digest != now:
-        raise Fault("is not the sealed file (step 3)", file=roots)
-    check_chain(token.signer, token.others, load_roots(read.data, roots), token.time)
+    trusted = sealed_roots(sealing.folder, sealing.seals[-1].manifest, roots)
+    check_chain(token.signer, token.others, trusted, token.time)
     return True
+
+
+def sealed_roots(folder: Folder, manifest: dict[str, Any], path: str) -> list[Certificate]:
+    """The authorities that are believed, from the file of that name that the manifest lists."""
+    sealed = next((item["sha256"] for item in manifest["files"] if item["path"] == path), None)
+    if sealed is None:
+        raise Fault("is not in the manifest", file=path)
+    read = folder.read(path, LARGE)
+    if read.digest != sealed:
+        raise Fault("is not the sealed file (step 3)", file=path)
+    return load_roots(read.data, path)
+
+
+def _told(
+    sealing: Sealing, seal: Seal, kinds: tuple[str, ...], actor: str, signature: str
+) -> datetime | None:
+    """What stamps say a signature of a seal is older than: its entry has its digest, and is older."""
+    digest = sealing.folder.read(signature, SMALL).digest
+    for line, entry in enumerate(sealing.entries or (), 1):
+        body = entry["body"]
+        named = (entry["type"], entry["actor"], body.get("seal"), body.get("signature_sha256"))
+        if named[0] in kinds and named[1:] == (actor, seal.digest, digest):
+            return sealing.attested.line(line)
+    return None
 
 
 def _check_cosigners(sealing: Sealing, seal: Seal, found: Found) -> dict[str, str]:
@@ -175,6 +203,7 @@ def _cosigner(sealing: Sealing, seal: Seal, path: str, principal: str) -> tuple[
     times = [entry["time"] for _, entry in _cosigned(sealing, seal) if entry["actor"] == principal]
     if len(times) != 1:
         raise Fault(f"has {len(times)} `cosigned` entries of {principal} in the ledger, not one")
+    told = _told(sealing, seal, ("cosigned",), principal, path)
     key = sealing.trust.check(
         sealing.folder.read(seal.path).data,
         sealing.folder.read(path, SMALL).data,
@@ -182,6 +211,7 @@ def _cosigner(sealing: Sealing, seal: Seal, path: str, principal: str) -> tuple[
         principal=principal,
         roles=ROLES["cosigned"],
         at=moment(times[0], LEDGER, "/time"),
+        outside=lambda key: told,
     )
     return principal, key
 
@@ -220,7 +250,7 @@ def _check_complete(
 
 def check_asked(protocol: dict[str, Any], manifest: dict[str, Any], found: Found) -> None:
     """Step 5: what a protocol asks of its seal can be had, and a study of edition 1 was not amended."""
-    if protocol.get("edition") != 2 and "amends" in manifest:
+    if protocol.get("edition", 1) < 2 and "amends" in manifest:
         found.fault("is of edition 2, and the protocol names no edition", file=MANIFEST, pointer="/amends")
     signers = protocol.get("signers")
     if signers is not None and signers["need"] > len(signers["principals"]):

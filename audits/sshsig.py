@@ -6,16 +6,35 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from audits.fault import Fault
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 _BEGIN = b"-----BEGIN SSH SIGNATURE-----"
 _END = b"-----END SSH SIGNATURE-----"
 _MAGIC = b"SSHSIG"
 _CURVES = {b"ecdsa-sha2-nistp256": 256, b"ecdsa-sha2-nistp384": 384, b"ecdsa-sha2-nistp521": 521}
-_HARDWARE = {"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com"}
-KEY_TYPES = frozenset({"ssh-ed25519", "ssh-rsa", *(name.decode() for name in _CURVES), *_HARDWARE})
-"""The key types a line of trust may name; a signature by a hardware key is refused as not supported."""
+_HARDWARE = {
+    b"sk-ssh-ed25519@openssh.com": b"ssh-ed25519",
+    b"sk-ecdsa-sha2-nistp256@openssh.com": b"ecdsa-sha2-nistp256",
+}
+"""The keys of hardware tokens, and the type of key that each is but for its application."""
+_UNCOMPRESSED = b"\x04"
+"""How the one encoding of a point begins; a key with another would be one key under two fingerprints."""
+_TOUCHED = 0x01
+"""The flag that somebody touched the token."""
+_SHORTEST = 2048
+"""The fewest bits of an RSA key."""
+_FLAGS, _COUNTER = 1, 4
+"""Bytes of what a token adds to a signature."""
+KEY_TYPES = frozenset(
+    {"ssh-ed25519", "ssh-rsa", *(name.decode() for name in _CURVES), *(name.decode() for name in _HARDWARE)}
+)
+"""The key types a line of trust may name."""
 
 
 class SignatureFault(Fault):
@@ -117,43 +136,116 @@ def verify(message: bytes, signature: Signature, namespace: str) -> None:
     signed = _MAGIC + _string(namespace.encode()) + _string(b"") + _string(b"sha512") + _string(hashed)
     raw = _Reader(signature.raw)
     algorithm, value = raw.string(), raw.string()
+    key, application = plain_key(signature.key)
+    if application is not None:
+        kind = _Reader(signature.key).string()
+        if algorithm != kind:
+            raise SignatureFault(f"key type {kind!r} with algorithm {algorithm[:60]!r} is not supported")
+        algorithm, signed = _HARDWARE[kind], _told(raw, application, signed)
     raw.end()
-    if not _verify_raw(signature.key, algorithm, value, signed):
+    if not _verify_raw(key, algorithm, value, signed):
         raise SignatureFault("the signature does not verify: the signed bytes or the signature were altered")
+
+
+def plain_key(key: bytes) -> tuple[bytes, bytes | None]:
+    """A key without what makes it a hardware token's, and its application; other keys as they are, and None.
+
+    Raises ``SignatureFault`` for a key of a token with anything missing or left over (section 4).
+    """
+    reader = _Reader(key)
+    plain = _HARDWARE.get(reader.string())
+    if plain is None:
+        return key, None
+    parts = [plain, *(reader.string() for _ in range(2 if plain in _CURVES else 1))]
+    application = reader.string()
+    reader.end()
+    return b"".join(map(_string, parts)), application
+
+
+def _told(raw: _Reader, application: bytes, signed: bytes) -> bytes:
+    """What a token signs (OpenSSH, PROTOCOL.u2f); its flags and counter follow the signature."""
+    flags, counter = raw.take(_FLAGS), raw.take(_COUNTER)
+    if not flags[0] & _TOUCHED:
+        raise SignatureFault("nobody touched the token: the signature's flags do not have user presence")
+    return hashlib.sha256(application).digest() + flags + counter + hashlib.sha256(signed).digest()
+
+
+def check_key(key: bytes, kind: str) -> None:
+    """Raise ``SignatureFault`` unless the bytes are exactly one key, and of this type (section 4)."""
+    if _Reader(key).string() != kind.encode():
+        raise SignatureFault("the key is not of the type it is said to be")
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    plain, _ = plain_key(key)
+    name = _Reader(plain).string()
+    try:
+        if name == b"ssh-rsa":
+            _rsa(plain)
+        elif name in _CURVES:
+            _ecdsa(plain)
+        else:
+            _ed25519(plain)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise SignatureFault(f"the public key cannot be used: {error}") from None
+
+
+def _ed25519(key: bytes) -> Ed25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    reader = _Reader(key)
+    reader.string()
+    point = reader.string()
+    reader.end()
+    return Ed25519PublicKey.from_public_bytes(point)  # of 32 bytes alone
+
+
+def _rsa(key: bytes) -> tuple[int, int]:
+    """The exponent and the modulus."""
+    reader = _Reader(key)
+    reader.string()
+    exponent, modulus = reader.mpint(), reader.mpint()
+    reader.end()
+    if exponent < 1:
+        raise SignatureFault("an RSA key whose exponent is not positive")
+    if modulus.bit_length() < _SHORTEST:
+        raise SignatureFault(f"an RSA key of fewer than {_SHORTEST} bits")
+    return exponent, modulus
+
+
+def _ecdsa(key: bytes) -> EllipticCurvePublicKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    reader = _Reader(key)
+    bits = _CURVES[reader.string()]
+    if reader.string() != f"nistp{bits}".encode():
+        raise SignatureFault("an ECDSA key whose curve is not its type's")
+    point = reader.string()
+    reader.end()
+    if point[:1] != _UNCOMPRESSED:
+        raise SignatureFault("an ECDSA key whose point is not uncompressed, as OpenSSH has it")
+    curve = {256: ec.SECP256R1(), 384: ec.SECP384R1()}.get(bits, ec.SECP521R1())
+    return ec.EllipticCurvePublicKey.from_encoded_point(curve, point)
 
 
 def _verify_raw(key: bytes, algorithm: bytes, value: bytes, signed: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
     from cryptography.hazmat.primitives.hashes import SHA256, SHA384, SHA512
 
-    reader = _Reader(key)
-    kind = reader.string()
+    kind = _Reader(key).string()
     try:
         if kind == b"ssh-ed25519" and algorithm == kind:
-            point = reader.string()
-            reader.end()
-            ed25519.Ed25519PublicKey.from_public_bytes(point).verify(value, signed)
+            _ed25519(key).verify(value, signed)
         elif kind == b"ssh-rsa" and algorithm in (b"rsa-sha2-256", b"rsa-sha2-512"):
-            exponent, modulus = reader.mpint(), reader.mpint()
-            reader.end()
-            if modulus.bit_length() < 2048:
-                raise SignatureFault("an RSA key of fewer than 2048 bits")
             short = algorithm == b"rsa-sha2-256"
-            public = rsa.RSAPublicNumbers(exponent, modulus).public_key()
+            public = rsa.RSAPublicNumbers(*_rsa(key)).public_key()
             public.verify(value, signed, padding.PKCS1v15(), SHA256() if short else SHA512())
         elif kind in _CURVES and algorithm == kind:
-            bits = _CURVES[kind]
-            curves = {256: (ec.SECP256R1(), SHA256()), 384: (ec.SECP384R1(), SHA384())}
-            curve, digest = curves.get(bits, (ec.SECP521R1(), SHA512()))
-            if reader.string() != f"nistp{bits}".encode():
-                raise SignatureFault("an ECDSA key whose curve is not its type's")
-            point = reader.string()
-            reader.end()
+            elliptic = _ecdsa(key)
+            digest = {256: SHA256(), 384: SHA384()}.get(_CURVES[kind], SHA512())
             pair = _Reader(value)
             r, s = pair.mpint(), pair.mpint()
             pair.end()
-            elliptic = ec.EllipticCurvePublicKey.from_encoded_point(curve, point)
             elliptic.verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(digest))
         else:
             raise SignatureFault(f"key type {kind[:40]!r} with algorithm {algorithm[:40]!r} is not supported")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from audits.attempts import key_of
 from audits.fault import Fault, Found
 from audits.ledger import LEDGER, ROLES, Ledger
 from audits.lineage import COSIGN, REQUEST, RESPONSE, Seal
@@ -18,10 +19,12 @@ from audits.trust import Trust
 Json = dict[str, Any]
 _SECOND = {"cosigned", "timestamped", "pushed", "amended", "deviation", "relocation", "closed"}
 """The types of edition 2."""
-_COLLECTING = ("shard-stored", "unit-invalid", "collection-ended")
+_THIRD = {"attempt", "duplicate"}
+"""The types of edition 3."""
+_COLLECTING = ("shard-stored", "unit-invalid", "collection-ended", *_THIRD)
 _BEFORE = ("cosigned", "timestamped", "amended")
 """What stands before the first collection only."""
-_SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
+_SHARD = re.compile(r"records/([^/]+?)(?:\.attempt-([2-9]))?/([0-9]{5})\.(jsonl\.gz|meta\.json)")
 _USER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*@|[^/:]*@[^/:]*:")
 """A remote with a user: in a URL, or as ``user@host:path``."""
 
@@ -51,6 +54,14 @@ class Walk:
         """The protocol's word on missing units; the wider one if it is not known."""
         return "bound" if self.study is None else str(self.study.protocol["missing"])
 
+    @property
+    def third(self) -> bool:
+        """Whether section 21 applies; if the protocol is not known, whether the ledger speaks of it."""
+        if self.study is not None:
+            return self.study.edition >= 3
+        entries = self.ledger.entries
+        return any(entry["type"] in _THIRD or "cause" in entry["body"] for entry in entries)
+
     def seal(self, digest: str) -> Seal | None:
         """A seal of the lineage."""
         return next((seal for seal in self.seals if seal.digest == digest), None)
@@ -58,14 +69,20 @@ class Walk:
 
 def check_order(walk: Walk, found: Found) -> None:
     """Walk the entries through the states they may come in, and check what each says."""
-    ledger, present = walk.ledger, walk.seals[-1]
+    ledger, present, third = walk.ledger, walk.seals[-1], walk.third
+    if walk.study is not None:
+        ledger.attempts.most = walk.study.protocol["attempts"]
+        ledger.attempts.shards = {name: unit.shards for name, unit in walk.study.units.items()}
     for i, entry in enumerate(ledger.entries):
         place, kind, body = f"{LEDGER} line {i + 1}", entry["type"], entry["body"]
         if not set(ROLES[kind]) & set(walk.trust.roles.get(entry["actor"], ())):
             what = f"{entry['actor']} has no role {' or '.join(ROLES[kind])}"
             found.fault(what, file=place, pointer="/actor")
-        if walk.study is not None and walk.study.edition != 2 and kind in _SECOND:
+        if walk.study is not None and walk.study.edition < 2 and kind in _SECOND:
             found.fault("is of edition 2, and the protocol names no edition", file=place, pointer="/type")
+        if walk.study is not None and walk.study.edition < 3 and kind in _THIRD:
+            what = "is of edition 3, and the protocol is of an earlier one"
+            found.fault(what, file=place, pointer="/type")
         if (kind == "sealed") != (i == 0):
             found.fault("`sealed` comes once and first", file=place, pointer="/type")
         elif why := _misplaced(ledger, kind, walk.missing):
@@ -76,9 +93,18 @@ def check_order(walk: Walk, found: Found) -> None:
         in_force = ledger.seal or present.digest
         if body.get("seal", in_force) != in_force:
             found.fault("names another seal", file=place, pointer="/body/seal")
+        if kind in _OF_UNITS:
+            if third:
+                ledger.attempts.enter(entry, ledger.stored, place, found)
+            else:
+                _only_one(walk, entry, place, found)
         _ENTER[kind](walk, entry, place, found)
     if ledger.entries and ledger.seal != present.digest:
         found.fault("its last seal is not the present one", file=LEDGER)
+    for seal in walk.seals[:-1]:  # the present one may wait for its entry, until data are drawn
+        there = [seal.folder + name for name in (RESPONSE, REQUEST) if walk.folder.has(seal.folder + name)]
+        if there and seal.digest not in walk.stamped:
+            found.fault("the ledger has no `timestamped` entry of this seal", file=there[0])
     if walk.told:
         found.notes.insert(0, "deviations: " + " | ".join(walk.told))
 
@@ -135,32 +161,40 @@ def _check_file(walk: Walk, path: str, digest: str, key: str, place: str, found:
 
 def _started(walk: Walk, entry: Json, place: str, found: Found) -> None:
     ledger, manifest = walk.ledger, walk.seals[-1].manifest
-    asked = walk.study is not None and walk.study.edition == 2 and "timestamp" in walk.study.protocol
+    asked = walk.study is not None and walk.study.edition >= 2 and "timestamp" in walk.study.protocol
     if asked and not ledger.started and ledger.seal not in walk.stamped:
         what = "the protocol asks for a timestamp, and no `timestamped` entry is before"
         found.fault(what, file=place, pointer="/type")
     ledger.collecting, ledger.ended, ledger.started = True, False, True
     ledger.said |= {entry["body"]["network"]}
-    for build, digest in entry["body"]["environments"].items():
+    ledger.attempts.begun.clear()
+    told = entry["body"]["environments"]
+    for build, digest in told.items():
         if manifest["environments"].get(build) != digest:
             pointer = f"/body/environments/{build}"
             found.fault("is not the sealed environment's fingerprint", file=place, pointer=pointer)
+    if missing := sorted(manifest["environments"].keys() - told.keys()):
+        what = f"names no environment for {missing[0]}, which the manifest has"
+        found.fault(what, file=place, pointer="/body/environments")
 
 
 def _stored(walk: Walk, entry: Json, place: str, found: Found) -> None:
     ledger, body = walk.ledger, entry["body"]
-    key = body["unit"], body["shard"]
+    key = key_of(body)
     if key in ledger.stored:
-        found.fault(f"shard {key[1]} of {key[0]} was stored before", file=place, pointer="/body/shard")
+        found.fault(f"shard {key[2]} of {key[0]} was stored before", file=place, pointer="/body/shard")
     ledger.stored[key] = body
     ledger.networks[key] = ledger.said
 
 
 def _invalid(walk: Walk, entry: Json, place: str, found: Found) -> None:
-    unit = entry["body"]["unit"]
-    if unit in walk.ledger.invalid:
-        found.fault(f"{unit} was INVALID before", file=place, pointer="/body/unit")
-    walk.ledger.invalid[unit] = entry["body"]["reason"]
+    ledger, unit = walk.ledger, entry["body"]["unit"]
+    if not ledger.attempts.failed:  # an earlier edition, where the first one is the last
+        if unit in ledger.invalid:
+            found.fault(f"{unit} was INVALID before", file=place, pointer="/body/unit")
+        ledger.invalid[unit] = entry["body"]["reason"]
+    elif unit in ledger.attempts.over:
+        ledger.invalid[unit] = entry["body"]["reason"]
 
 
 def _ended(walk: Walk, entry: Json, place: str, found: Found) -> None:
@@ -170,7 +204,10 @@ def _ended(walk: Walk, entry: Json, place: str, found: Found) -> None:
     if body["stored"] != len(ledger.stored):
         what = f"says {body['stored']} shards; the ledger stored {len(ledger.stored)}"
         found.fault(what, file=place, pointer="/body/stored")
-    if set(body["invalid"]) != set(ledger.invalid):
+    named, over = set(body["invalid"]), set(ledger.invalid)
+    # If it is not known how often a unit may be tried, any that failed may be over.
+    perhaps = set(ledger.attempts.failed) if walk.study is None else set()
+    if not over <= named <= over | perhaps:
         found.fault("does not name the units that are INVALID", file=place, pointer="/body/invalid")
 
 
@@ -231,12 +268,13 @@ def _deviation(walk: Walk, entry: Json, place: str, found: Found) -> None:
 def _relocation(walk: Walk, entry: Json, place: str, found: Found) -> None:
     for i, item in enumerate(entry["body"]["files"]):
         pointer, match = f"/body/files/{i}", _SHARD.fullmatch(item["to"])
-        stored = walk.ledger.stored.get((match.group(1), int(match.group(2)))) if match else None
+        key = (match.group(1), int(match.group(2) or 1), int(match.group(3))) if match else None
+        stored = walk.ledger.stored.get(key) if key else None
         if match is None or stored is None:
             what = f"{item['to']} is no file of a shard that was stored before"
             found.fault(what, file=place, pointer=f"{pointer}/to")
             continue
-        records = match.group(3) == "jsonl.gz"
+        records = match.group(4) == "jsonl.gz"
         if item["sha256"] != stored["records_sha256" if records else "meta_sha256"]:
             found.fault("is not what the ledger stored", file=place, pointer=f"{pointer}/sha256")
         try:
@@ -252,6 +290,37 @@ def _closed(walk: Walk, _: Json, __: str, ___: Found) -> None:
     walk.ledger.closed = True
 
 
+def _attempt(walk: Walk, entry: Json, place: str, found: Found) -> None:
+    body = entry["body"]
+    if walk.study is None:
+        return
+    unit = walk.study.units.get(body["unit"])
+    if unit is None or body["shard"] >= unit.shards:
+        found.fault("names a shard that is not in the plan", file=place, pointer="/body/shard")
+
+
+def _duplicate(_: Walk, __: Json, ___: str, ____: Found) -> None:
+    """Section 21 has its place checked before; what it says of the second result is for step 7."""
+
+
+def _only_one(walk: Walk, entry: Json, place: str, found: Found) -> None:
+    """Before edition 3 there is one attempt, and no word on why it failed.
+
+    If the protocol is not known, there is one as well: no `attempt` is in the ledger, and no cause.
+    """
+    body = entry["body"]
+    if body["attempt"] != 1:
+        known = "the protocol is of an earlier edition than 3"
+        why = known if walk.study is not None else "the ledger tells of no failed one"
+        what = f"is {body['attempt']}: there is one attempt, for {why}"
+        found.fault(what, file=place, pointer="/body/attempt")
+    if "cause" in body:
+        what = "is of edition 3, and the protocol is of an earlier one"
+        found.fault(what, file=place, pointer="/body/cause")
+
+
+_OF_UNITS = {"shard-stored", "unit-invalid", *_THIRD}
+"""The types that name an attempt at a unit."""
 _ENTER: dict[str, Callable[[Walk, Json, str, Found], None]] = {
     "collection-started": _started,
     "shard-stored": _stored,
@@ -265,4 +334,6 @@ _ENTER: dict[str, Callable[[Walk, Json, str, Found], None]] = {
     "deviation": _deviation,
     "relocation": _relocation,
     "closed": _closed,
+    "attempt": _attempt,
+    "duplicate": _duplicate,
 }

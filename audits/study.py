@@ -59,7 +59,7 @@ class Study:
 
     @property
     def edition(self) -> int:
-        """The edition of the formats: 2, or 1 where the protocol says nothing."""
+        """The edition of the formats: 2 or 3, or 1 where the protocol says nothing."""
         return int(self.protocol.get("edition", 1))
 
     @property

@@ -54,13 +54,14 @@ class Token:
     """All certificates of the token, the signer's too."""
 
 
-def check_token(request: bytes, response: bytes, stamped: bytes) -> Token:
+def check_token(request: bytes, response: bytes, stamped: bytes, of: str = "seal/manifest.json.sig") -> Token:
     """Everything that section 18 asks of a request and its response, but the chain to a root.
 
-    ``stamped`` are the bytes whose time is told. Raises only ``Fault``, whatever the bytes.
+    ``stamped`` are the bytes whose time is told, those of the file ``of``. Raises only ``Fault``, whatever
+    the bytes.
     """
     imprint = hashlib.sha256(stamped).digest()
-    nonce = _request_nonce(request, imprint)
+    nonce = _request_nonce(request, imprint, of)
     fields = _fields(_granted(response), "CMS content")
     if fields.take().oid() != _SIGNED_DATA:
         raise TimestampFault("the token is not CMS SignedData")
@@ -83,7 +84,7 @@ def check_token(request: bytes, response: bytes, stamped: bytes) -> Token:
         raise TimestampFault(f"the token holds more than {MAX_CERTIFICATES} certificates")
     encoded = [one.raw for one in held.children if one.tag == der.SEQUENCE]
     signer = _check_signer(signers[0], info, encoded)
-    time = _check_info(info, imprint, nonce)
+    time = _check_info(info, imprint, nonce, of)
     check_purpose(signer)
     return Token(time=time, signer=signer, others=[load(one) for one in encoded])
 
@@ -105,20 +106,20 @@ def _hash_name(node: der.Node, known: dict[str, str] = _HASHES) -> str:
     return known[name]
 
 
-def _check_imprint(node: der.Node, imprint: bytes, where: str) -> None:
+def _check_imprint(node: der.Node, imprint: bytes, where: str, of: str) -> None:
     fields = node.sequence()
     name = _hash_name(fields.take())
     value = fields.take().octets()
     fields.end()
     if name != "sha256" or value != imprint:
-        raise TimestampFault(f"the imprint of the {where} is not the SHA-256 of seal/manifest.json.sig")
+        raise TimestampFault(f"the imprint of the {where} is not the SHA-256 of {of}")
 
 
-def _request_nonce(request: bytes, imprint: bytes) -> int:
+def _request_nonce(request: bytes, imprint: bytes, of: str) -> int:
     fields = _fields(der.parse(request), "TimeStampReq")
     if fields.take().integer() != 1:
         raise TimestampFault("the request is not of version 1")
-    _check_imprint(fields.take(), imprint, "request")
+    _check_imprint(fields.take(), imprint, "request", of)
     fields.optional(der.OID)
     nonce = fields.optional(der.INTEGER)
     asks = fields.optional(der.BOOLEAN)
@@ -158,13 +159,13 @@ def _content(node: der.Node) -> bytes:
     return content
 
 
-def _check_info(info: bytes, imprint: bytes, nonce: int) -> datetime:
+def _check_info(info: bytes, imprint: bytes, nonce: int, of: str) -> datetime:
     """The time of a TSTInfo with the request's imprint and nonce."""
     fields = _fields(der.parse(info), "TSTInfo")
     if fields.take().integer() != 1:
         raise TimestampFault("the TSTInfo is not of version 1")
     fields.take().oid()
-    _check_imprint(fields.take(), imprint, "token")
+    _check_imprint(fields.take(), imprint, "token", of)
     fields.take().integer()
     time = fields.take().time()
     fields.optional(der.SEQUENCE)  # the accuracy

@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from audits.attested import Outside, never
 from audits.fault import Fault
+from audits.given import read_trust
 from audits.jsonc import parse
 from audits.revocation import Revocation
 from audits.schema import Schema
-from audits.sshsig import KEY_TYPES, SignatureFault, fingerprint, verify
+from audits.sshsig import KEY_TYPES, SignatureFault, check_key, fingerprint, verify
 from audits.sshsig import parse as parse_signature
 
-_OPTION = re.compile(r'([A-Za-z-]+)(?:="([^"]*)")?(?:,|\Z)')
+_OPTION = re.compile(r'([A-Za-z-]+)(?:="([^"]*)")?(,(?=.)|\Z)', re.DOTALL)
+_BLANKS = " \t"
+"""What parts the fields of a line (section 4); other white space never does."""
+_OPTIONS = re.compile(r'((?:[^ \t"]|"[^"]*")+)[ \t]+')
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""The control characters but the tab."""
+_NOT_IN_NAMES = frozenset('*?!"')
 
 
 def _matches(name: str, patterns: str) -> bool:
@@ -71,34 +79,46 @@ def parse_signers(data: bytes, file: str) -> list[Signer]:
     except UnicodeDecodeError:
         raise Fault("not UTF-8", file=file) from None
     signers = []
-    for i, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip()
-        if line and not line.startswith("#"):
-            try:
-                signers.append(_signer(line, i))
-            except (ValueError, binascii.Error) as error:
-                raise Fault(f"line {i} cannot be read: {error}", file=file) from None
+    number, at = 1, 0
+    for raw in re.finditer(r"[^\n]+", text):  # a file of nothing but line ends makes no list of them
+        number, at = number + text.count("\n", at, raw.start()), raw.start()
+        line = raw[0].strip(_BLANKS)
+        try:
+            if _CONTROL.search(line):
+                raise ValueError("it has a control character")
+            if line and not line.startswith("#"):
+                signers.append(_signer(line, number))
+        except (ValueError, binascii.Error) as error:
+            raise Fault(f"line {number} cannot be read: {error}", file=file) from None
     return signers
 
 
+def _is_name(text: str) -> bool:
+    return bool(text) and not any(c in _NOT_IN_NAMES or c.isspace() for c in text)
+
+
+def _fields(text: str, most: int) -> list[str]:
+    return re.split(r"[ \t]+", text, maxsplit=most - 1)
+
+
 def _signer(line: str, number: int) -> Signer:
-    head = re.match(r'(?:"([^"]+)"|(\S+))\s+', line)
-    if head is None:
-        raise ValueError("no principals")
-    principals, rest = (head.group(1) or head.group(2)).split(","), line[head.end() :]
-    if any(not name or set(name) & set("*?!") for name in principals):
-        raise ValueError("principals are names, without patterns")
+    first, *more = _fields(line, 2)
+    if not more:
+        raise ValueError("it has one field")
+    principals, rest = first.split(","), more[0]
+    if not all(map(_is_name, principals)):
+        raise ValueError("principals are names, without patterns, quotation marks and white space")
     namespaces: str | None = None
     after = before = None
-    if rest.split(None, 1)[0] not in KEY_TYPES:
-        matched = re.match(r'((?:[^\s"]|"[^"]*")+)\s+', rest)
+    if _fields(rest, 2)[0] not in KEY_TYPES:
+        matched = _OPTIONS.match(rest)
         if matched is None:
             raise ValueError("no key")
         options, rest = matched.group(1), rest[matched.end() :]
         at, seen = 0, set[str]()
         while at < len(options):
             option = _OPTION.match(options, at)
-            if option is None or option.end() == at:
+            if option is None:
                 raise ValueError(f"options {options!r}")
             name, value, at = option.group(1).lower(), option.group(2), option.end()
             if name in seen:
@@ -114,13 +134,16 @@ def _signer(line: str, number: int) -> Signer:
                 raise ValueError(f"option {name!r} is not supported")
     if after is not None and before is not None and before <= after:
         raise ValueError("valid-before is not after valid-after")
-    kind, encoded, *_ = [*rest.split(None, 2), ""]
+    kind, encoded, *_ = [*_fields(rest, 3), ""]
     if kind not in KEY_TYPES:
         raise ValueError(f"key type {kind!r} is not supported")
     key = base64.b64decode(encoded, validate=True)
-    length = int.from_bytes(key[:4], "big")
-    if key[4 : 4 + length] != kind.encode():
-        raise ValueError("the key is not of the type it is said to be")
+    if base64.b64encode(key).decode() != encoded:
+        raise ValueError("the key's base64 is not the one of its bytes")
+    try:
+        check_key(key, kind)
+    except SignatureFault as fault:
+        raise ValueError(fault.what) from None
     return Signer(
         principals=tuple(principals), key=key, namespaces=namespaces, after=after, before=before, line=number
     )
@@ -144,11 +167,11 @@ class Trust:
         principal: str,
         roles: Iterable[str],
         at: datetime,
-        stamped: bool = False,
+        outside: Outside = never,
     ) -> str:
         """Verify a signature by a principal in one of these roles; returns the key's fingerprint.
 
-        ``at`` is its attested time; ``stamped`` says that a verified timestamp over this signature tells it.
+        ``at`` is its attested time; ``outside`` tells by the key what time from outside it is older than.
         """
         wanted = tuple(roles)
         signature = parse_signature(armored)
@@ -161,7 +184,7 @@ class Trust:
         if not set(wanted) & set(self.roles.get(principal, ())):
             raise SignatureFault(f"{principal} has no role {' or '.join(wanted)} in roles.json")
         for revocation in self.revoked:
-            if revocation.key == name and (why := revocation.refuses(at, stamped)):
+            if revocation.key == name and (why := revocation.refuses(at, outside(name))):
                 raise SignatureFault(f"{name} of {principal} {why}")
         return name
 
@@ -179,17 +202,20 @@ class Trust:
                 raise Fault(f"one key, {fingerprint(key)}, stands for {names}", file="allowed_signers")
 
 
-def load_trust(signers: Path, roles: Path, schema: Schema, revoked: tuple[Revocation, ...] = ()) -> Trust:
-    """Read the two files of trust; ``revoked`` is what the third one says."""
+def load_trust(
+    signers: Path, roles: Path, schema: Schema, revoked: tuple[Revocation, ...] = (), own: Path | None = None
+) -> Trust:
+    """Read the two files of trust; ``revoked`` is what the third one says.
+
+    Those in ``own``, the repository's folder of trust, are plain files; None takes that of ``roles`` for it.
+    """
     parts = []
     for path, option in ((signers, "--signers"), (roles, "--roles")):
-        if path.is_symlink():
-            raise Fault("is a link; a file of trust is a plain file", file=str(path))
+        then = f"name it with {option}"
         try:
-            parts.append(path.read_bytes())
-        except OSError as error:
-            what = f"cannot be read: {error.strerror}"
-            raise Fault(what, file=str(path), then=f"name it with {option}") from None
+            parts.append(read_trust(path, own or roles.parent, then))
+        except FileNotFoundError as error:
+            raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
     try:
         value = parse(parts[1])
         schema.check(value)

@@ -6,6 +6,7 @@ Standard library only, so that it can be taken before any engine is trusted enou
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import json
@@ -43,10 +44,13 @@ def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
     Returns `{"python", "implementation", "machine", "distributions": {name: {"version", "files"}},
     "unowned"}`. `files` is the SHA-256 of the sorted lines `path sha256\\n`, with the word `missing` for a
     listed file that is not there; `unowned` lists `path sha256` for each file in a site folder that no
-    distribution claims. Byte code caches (`__pycache__`) are left out: they differ from one installation to
+    distribution claims, and for each program in the environment's `bin` that none claims or that is not
+    what its RECORD says. Byte code caches (`__pycache__`) are left out: they differ from one installation to
     the next. `executable` is the digest of the interpreter that the environment's `python` leads to.
     """
+    programs: list[str] = []
     if folders is None:
+        programs = _programs(Path(sys.prefix)) if sys.prefix != sys.base_prefix else []
         folders = sorted(
             {Path(folder).resolve() for folder in site.getsitepackages() if Path(folder).is_dir()}
         )
@@ -70,7 +74,7 @@ def describe(folders: Sequence[Path] | None = None) -> dict[str, Any]:
         "machine": platform.machine(),
         "executable": _executable(),
         "distributions": distributions,
-        "unowned": sorted(unowned),
+        "unowned": sorted(unowned + programs),
     }
 
 
@@ -80,6 +84,35 @@ def _executable() -> str:
     place = Path(sys.prefix, "bin", "python")
     with (place if place.exists() else Path(sys.executable)).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _programs(prefix: Path) -> list[str]:
+    """Each program of an environment's `bin` that its installer did not put there as is: `bin/NAME SHA-256`.
+
+    `bin` is in the PATH of what an engine starts. A script names its environment in its first line,
+    so scripts are held against the RECORD of their installation and not put into a digest.
+    """
+    interpreter = (prefix / "bin" / "python").resolve()
+    recorded = {
+        (Path(os.path.normpath(folder / row[0])), row[1].removeprefix("sha256="))
+        for folder in map(Path, site.getsitepackages())
+        for record in folder.glob("*.dist-info/RECORD")
+        for row in csv.reader(record.read_text(encoding="utf-8").splitlines())
+        if len(row) > 1 and row[0].startswith("../")
+    }
+    found = []
+    for place in sorted((prefix / "bin").iterdir()):
+        if place.resolve() == interpreter or (place.is_file() and not place.stat().st_mode & 0o111):
+            continue  # the interpreter's own names, and texts such as `activate` that no PATH leads to
+        if place.is_dir() or not place.exists():
+            found.append(f"bin/{place.name} {'folder' if place.is_dir() else MISSING}")
+            continue
+        with place.open("rb") as stream:
+            taken = hashlib.file_digest(stream, "sha256")
+        as_recorded = base64.urlsafe_b64encode(taken.digest()).rstrip(b"=").decode("ascii")
+        if (place, as_recorded) not in recorded:
+            found.append(f"bin/{place.name} {taken.hexdigest()}")
+    return found
 
 
 def digest(detail: dict[str, Any]) -> str:

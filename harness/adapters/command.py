@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import subprocess
 import sys
 import unicodedata
@@ -44,9 +45,12 @@ class CommandAdapter:
         return None
 
     def draws(self, arm: Arm, seed: str, rows: int) -> list[Draw]:
-        """Run the command once: `rows` values in the order of its lines, or `rows` times the same crash."""
+        """Run the command once: `rows` values in the order of its lines, or `rows` times the same crash.
+
+        Raises JobError where there is no draw to speak of: it cannot start, or somebody else killed it.
+        """
         known = {"{arm}": arm.id, "{seed}": seed, "{rows}": str(rows), "{python}": sys.executable}
-        argv = [_fill(part, known) for part in self._argv]
+        argv = [*_program(self._argv[0], known), *(_filled(part, known) for part in self._argv[1:])]
         try:
             done = subprocess.run(
                 argv, cwd=self._cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
@@ -54,6 +58,9 @@ class CommandAdapter:
         except OSError as error:
             # Nothing ran, so there is no draw to speak of.
             raise JobError(ENGINE, f"cannot start {argv[0]!r}: {error}") from error
+        if done.returncode == -signal.SIGKILL:
+            # Somebody else did: the system where memory is short, or a person. That is no word of the engine.
+            raise JobError(ENGINE, f"{argv[0]!r} was killed (SIGKILL) while it drew with seed {seed}")
         return [Draw(outcome=outcome, counters=Counters()) for outcome in _read(done, rows)]
 
     def kernel(self) -> Kernel:
@@ -61,10 +68,23 @@ class CommandAdapter:
         raise JobError(UNSUPPORTED, "a command has no oracle")
 
 
-def _fill(part: str, known: Mapping[str, str]) -> str:
+def _program(word: str, known: Mapping[str, str]) -> list[str]:
+    """The first word of the command; `{python}` brings its folder of byte code with it there.
+
+    Elsewhere it is one word, since another program takes it. What such a program starts hears of the folder
+    by a variable, unless it is told to ignore it (`-I`, `-E`).
+    """
+    if word == "{python}" and sys.pycache_prefix is not None:
+        # Said as an option, since `-I` and `-E` ignore the variable: byte code that lies in the environment
+        # is no part of its fingerprint, and would be run.
+        return [sys.executable, "-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return [_filled(word, known)]
+
+
+def _filled(word: str, known: Mapping[str, str]) -> str:
     for placeholder, value in known.items():
-        part = part.replace(placeholder, value)
-    return part
+        word = word.replace(placeholder, value)
+    return word
 
 
 def _read(done: subprocess.CompletedProcess[bytes], rows: int) -> list[Outcome]:

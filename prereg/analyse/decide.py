@@ -13,6 +13,7 @@ from prereg.analyse.premise import try_premise
 from prereg.analyse.records import decide_records
 from prereg.analyse.tally import Tally
 from prereg.analyse.trees import decide_trees
+from prereg.analyse.tries import NO_TRIES, Tries, told
 from prereg.analyse.units import units_of
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 from prereg.model.beside import Exposure
@@ -34,19 +35,21 @@ def decide(
     tallies: Mapping[str, Tally],
     lost: Collection[str],
     trees: Mapping[str, UnitTree] = NO_TREES,
+    tries: Tries = NO_TRIES,
 ) -> Decisions:
     """Apply the sealed rules to the tallies and the trees of a study's units.
 
-    `tallies` and `trees` are by unit id; `lost` holds the units that the ledger names INVALID, whose records
-    are not used. A unit in none of them, or one with fewer draws than planned, is missing: with `missing` =
-    `bound` it counts as INVALID, else EvidenceIncomplete names it.
+    `tallies` and `trees` are by unit id, of the attempt that counts; `lost` holds the units that are INVALID
+    by the ledger, whose records are not used, `tries` what it tells of attempts (edition 3). A unit in none
+    of them, or one with fewer draws than planned, is missing: with `missing` = `bound` it counts as INVALID,
+    else EvidenceIncomplete names it.
     """
     protocol = study.protocol
     gone = frozenset(lost) | _missing(protocol, tallies, trees, lost)
     drawn = protocol.drawn()
     decided = [_decide_one(study, configuration, tallies, gone) for configuration in drawn]
     exact = _decide_exact(study, tallies, trees, gone)
-    return Decisions(
+    decisions = Decisions(
         study=protocol.study,
         seal=seal,
         rules=1,
@@ -60,6 +63,7 @@ def decide(
         ),
         exact=exact,
     )
+    return told(protocol, decisions, tries, gone)
 
 
 def _decide_exact(
@@ -118,7 +122,7 @@ def _decide_one(
         decision = _invalid(protocol, configuration, budget, off, on)
     else:
         decision = _by_outcomes(study, configuration, budget, off, on)
-    if protocol.edition is None:
+    if not protocol.since(2):
         return decision
     return replace(
         decision,

@@ -2,7 +2,8 @@
 
 A lost unit is bounded, not ignored: an INVALID configuration could have had any other verdict of its rule,
 and a prediction is settled only if every completion settles it alike. A claim that names INVALID speaks of
-the loss itself, so there INVALID stands for itself.
+the loss itself, so there INVALID stands for itself. What a ceiling leaves open (section 21) is judged as the
+INVALID configuration that it would be otherwise, before it is called INCONCLUSIVE.
 """
 
 from __future__ import annotations

@@ -6,25 +6,29 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from prereg.analyse.decide import decide
+from prereg.analyse.redrawn import redrawn
 from prereg.analyse.tally import tally
+from prereg.analyse.tries import tries_of
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
 from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, WrongState
-from prereg.model.places import bearing
+from prereg.model.places import bearing, place_fault
 from prereg.model.plan import plan
 from prereg.model.seal import Entry, State
 from prereg.model.verdict import Decisions
 from prereg.seal.agree import differences
-from prereg.seal.evidence import authenticated_records, check_shard_set, exact_trees
+from prereg.seal.evidence import authenticated_records, exact_trees
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
-from prereg.seal.trust import AUTHOR, LEDGER, check_signer, load_trust
+from prereg.seal.shard_set import check_shard_set
+from prereg.seal.trust import AUTHOR, LEDGER, check_own_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
-from prereg.seal.verify import verify_study
+from prereg.seal.verify import NEXT, verify_study
 from prereg.store.files import read_in, write_whole
 from prereg.store.folder import partial_of, walk
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter, mend
+from prereg.store.lock import outrun
 from prereg.store.repo import Repo
 
 NAME = "analysis/decisions.json"
@@ -50,7 +54,7 @@ def analyse_study(
     """
     verified = _gate(paths)
     _refuse_open(verified)
-    check_signer(
+    check_own_signer(
         load_trust(paths),
         principal=principal,
         public_key=key.public_key,
@@ -69,11 +73,7 @@ def analyse_study(
             return decisions
     with LedgerWriter.open(paths) as writer:
         if writer.head != verified.head:
-            raise VerificationFailed(
-                "another program added to it during the analysis",
-                where="ledger.jsonl",
-                next_step=f"prereg analyse {paths.root}",
-            )
+            raise outrun("another program added to it during the analysis")
         for name in walk(paths).files:
             if partial_of(name) in _WRITTEN:
                 (paths.root / name).unlink()
@@ -111,7 +111,8 @@ def decisions_of(verified: VerifiedStudy, progress: Progress | None = None) -> D
         read += len(tree.leaves)
         if progress is not None:
             progress(unit_id, read, planned)
-    return decide(verified.study, verified.seal, tallies, verified.invalid.keys(), trees)
+    tries = tries_of(verified.entries, verified.study.protocol, redrawn(verified))
+    return decide(verified.study, verified.seal, tallies, verified.invalid.keys(), trees, tries)
 
 
 def last_analysis(entries: tuple[Entry, ...]) -> Entry | None:
@@ -126,9 +127,21 @@ def _gate(paths: StudyPaths) -> VerifiedStudy:
         return verify_study(paths, need=STATES, records=False)
     except VerificationFailed as fault:
         verified = verify_study(paths, need=STATES, records=False, allow_partials=True)
+        _refuse_killed(verified)
         if not _own_leftovers(paths, verified):
             raise fault from None
         return verified
+
+
+def _refuse_killed(verified: VerifiedStudy) -> None:
+    """Raise WrongState, in the words of `prereg audit`, where all that is amiss is a collection cut off."""
+    probe = Entry(seq=0, time="", type="analysis", actor="", body={}, body_sha256="", prev="")
+    if verified.state == "collecting" and (fault := place_fault(verified.entries, probe)):
+        raise WrongState(
+            f"the study is {verified.state}: {fault}",
+            where=str(verified.paths.root),
+            next_step=f"{NEXT[verified.state]} {verified.paths.root}",
+        )
 
 
 def _refuse_open(verified: VerifiedStudy) -> None:
@@ -177,7 +190,9 @@ def _own_leftovers(paths: StudyPaths, verified: VerifiedStudy) -> bool:
     shards = plan(verified.study.protocol, verified.study.seeds)
     planned = {(s.unit.id, s.index): s for s in shards}
     try:
-        check_shard_set(verified.stored, planned, verified.invalid, files, complete=True, orphans=False)
+        check_shard_set(
+            verified.entries, verified.study.protocol, planned, files, complete=True, orphans=False
+        )
     except PreregError:
         return False
     return bool(partials or unsigned) or (NAME in files and last_analysis(verified.entries) is None)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from prereg.cli.app import app
+from prereg.cli.next_step import error_value
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 from prereg.errors import PreregError
 
@@ -25,6 +26,7 @@ def amend(
 ) -> None:
     """Seal an edited plan anew, before any data. The earlier seal stays, byte for byte, beside it."""
     from prereg.cli.ready import next_verb, prepare, show_standing
+    from prereg.model.plural import plural
     from prereg.seal.amend import amend_study, refuse_amendment
     from prereg.seal.stamping import timestamp_study
     from prereg.seal.standing import refuse_stamp, standing
@@ -63,13 +65,14 @@ def amend(
                 "files": len(made.manifest.files),
                 "author": ready.who.principal,
                 "signatures": None if after.signatures is None else after.signatures.as_json(),
-                "timestamp": {**after.stamp.as_json(), "error": None if fault is None else fault.as_json()},
+                "timestamp": {**after.stamp.as_json(), "error": error_value(fault, folder)},
             }
         )
         if fault is not None:
             raise fault
         return
-    say(f"Amended {folder}: {len(made.manifest.files)} files, signed by {ready.who.principal}.")
+    files = len(made.manifest.files)
+    say(f"Amended {folder}: {files} {plural(files, 'file')}, signed by {ready.who.principal}.")
     say(f"  seal    {made.seal}")
     say(f"  amends  {made.manifest.amends}")
     say(f"  commit  {made.commit}")

@@ -14,7 +14,11 @@ from typer.exceptions import TyperException
 import prereg
 from prereg.cli import output
 from prereg.cli.next_step import typed
+from prereg.cli.start import STOPPED, ignore_signals, take_signals
+from prereg.cli.streams import put_out
+from prereg.cli.texts import check_texts
 from prereg.errors import EvidenceIncomplete, PreregError, UsageError
+from prereg.model.visible import visible
 
 app = typer.Typer(
     name="prereg",
@@ -40,58 +44,84 @@ def main(
 
 def run() -> NoReturn:
     """Run the command line. Every way out has its exit code (design: 0 done … 70 a bug)."""
+    take_signals()
+    check_texts(app)
     try:
         code = app(standalone_mode=False)
     except PreregError as error:
-        _say(error)
-        sys.exit(error.exit_code)
+        _leave(_say(error))
     except typer.Exit as leave:
-        sys.exit(leave.exit_code)
+        _leave(leave.exit_code)
     except typer.Abort:
-        _line("Stopped.")
-        sys.exit(130)
+        _stopped()
     except TyperException as error:
-        _usage(error)
-        sys.exit(2)
+        _leave(_usage(error))
     except KeyboardInterrupt:
-        _line("Stopped.")
-        sys.exit(130)
+        _stopped()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(0)
     except OSError as error:
         # Permissions, a full disk, a name that is too long: the machine's word, not a bug of ours.
         where = None if error.filename is None else str(error.filename)
-        _say(EvidenceIncomplete(f"the system refuses: {error.strerror or error}", where=where))
-        sys.exit(EvidenceIncomplete.exit_code)
+        _leave(_say(EvidenceIncomplete(f"the system refuses: {error.strerror or error}", where=where)))
+    except MemoryError:
+        step = "give it more (ulimit -v), and run the same command once more"
+        _leave(_say(EvidenceIncomplete("the system refuses: there is not enough memory", next_step=step)))
     except Exception:  # noqa: BLE001 - the last line of defence: exit code 70 means a bug, and says so
         traceback.print_exc()
         _line("This is a bug in prereg. Please report it with the lines above.")
         sys.exit(70)
-    sys.exit(code if isinstance(code, int) else 0)
+    if code == STOPPED:  # what typer makes of a KeyboardInterrupt
+        _stopped()
+    _leave(code if isinstance(code, int) else 0)
 
 
-def _usage(error: TyperException) -> None:
-    """A command line that typer refuses, in the form of our own errors."""
+def _stopped() -> NoReturn:
+    ignore_signals()
+    _line("Stopped.")
+    sys.exit(STOPPED)
+
+
+def _leave(code: int) -> NoReturn:
+    """End with this code, unless what was printed on stdout, a help page perhaps, does not get there."""
+    try:
+        put_out("")
+    except EvidenceIncomplete as error:
+        code = _say(error)
+    sys.exit(code)
+
+
+def _usage(error: TyperException) -> int:
+    """A command line that typer refuses, in the form of our own errors; returns the exit code."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        return  # the help page is printed already, and says it all
+        return UsageError.exit_code  # the help page is printed already, and says it all
     what = getattr(error, "format_message", lambda: str(error))()
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "prereg"
-    _say(UsageError(what, where=command, next_step=f"{command} --help"))
+    return _say(UsageError(what, where=command, next_step=f"{command} --help"))
 
 
-def _say(error: PreregError) -> None:
+def _say(error: PreregError) -> int:
+    """Tell an error; returns the exit code, which is another if its JSON object does not get out."""
+    lost: EvidenceIncomplete | None = None
     if error.next_step:
         error.next_step = typed(error.next_step, output.study_named())
     if "--json" in sys.argv[1:] and not output.emitted():
-        sys.stdout.write(json.dumps(error.as_json()) + "\n")
-    _line(f"error: {error.what}")
-    if error.where:
-        _line(f"  where: {error.where}")
-    if error.next_step:
-        _line(f"  next:  {error.next_step}")
+        try:
+            put_out(json.dumps(error.as_json()) + "\n")
+        except EvidenceIncomplete as gone:
+            lost = gone
+    for told in (error, lost):
+        if told is None:
+            continue
+        _line(f"error: {told.what}")
+        if told.where:
+            _line(f"  where: {told.where}")
+        if told.next_step:
+            _line(f"  next:  {told.next_step}")
+    return error.exit_code if lost is None else lost.exit_code
 
 
 def _line(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(visible(text) + "\n")

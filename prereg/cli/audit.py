@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ def audit(
     from prereg.audit.run import PARTS, audit_study, disagreements
     from prereg.cli.deviate import show_deviations
     from prereg.cli.signing import actor
+    from prereg.cli.stamp_hint import hint_stamp
     from prereg.store.files import read_once
     from prereg.store.layout import study_paths
     from prereg.store.ledger import read_ledger
@@ -46,14 +47,20 @@ def audit(
             "Decisions, derived again",
             ("configuration", "derived", "claimed", "agrees"),
             [
-                (f"{c['id']}{word}", c[field], c["claimed"], "yes" if c["agrees"] else "NO")
+                (f"{c['id']}{word}", c[field], c["claimed"], _agrees(c))
                 for part, word, field in PARTS
                 for c in value.get(part, [])
             ],
         )
         if value["result"] != "FAILED":
             show_deviations(read_ledger(read_once(paths.ledger)))
-        say(f"{value['result']}: report {short(run.report_sha256)}, signed by {who.principal}.")
+        entered = value["result"] in ("AGREES", "DISAGREES")
+        done = f"signed by {who.principal}" if entered else "neither signed nor entered"
+        say(f"{value['result']}: report {short(run.report_sha256)}, {done}.")
+        if run.stands:
+            say(f"It is the audit of {value['audited_at'][:19]}Z, which stands: another look found the same.")
+        if entered:
+            hint_stamp(paths, folder)
     complaints = disagreements(value)
     if value["result"] == "INCOMPLETE":
         analysed = paths.decisions.exists()
@@ -69,3 +76,9 @@ def audit(
             where=str(folder),
             next_step=f"prereg verify {folder}",
         )
+
+
+def _agrees(row: dict[str, Any]) -> str:
+    if row["claimed"] is None:
+        return "nothing is claimed"
+    return "yes" if row["agrees"] else "NO"

@@ -21,7 +21,12 @@ def build(
     every: Annotated[bool, typer.Option("--all", help="Make every build.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the builds and which are made.")] = False,
     container: Annotated[
-        bool, typer.Option("--container", help="Make container images, for the runtime container.")
+        bool,
+        typer.Option(
+            "--container",
+            help="Make container images, for the runtime container, with podman, or with docker if "
+            "PREREG_CONTAINER_ENGINE=docker; the same choice then runs them.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from prereg.collect.rehearse import Rehearsal
     from prereg.draft.findings import Finding
     from prereg.draft.lint import CheckReport
+    from prereg.draft.startup import Startup
+    from prereg.model.seal import Entry
     from prereg.store.layout import StudyPaths
 
 
@@ -37,18 +40,57 @@ def check(
     report = run_check(paths)
     absent = unbuilt(report)
     report = replace(report, findings=(*report.findings, *absent))
+    if not as_json:
+        show(report)
+    sealer = _sealing_verb(paths, report)
+    begun = time.monotonic()
     tried = run_rehearsal(paths, report) if rehearsal and report.ok else ()
+    seconds = time.monotonic() - begun if tried else None
     if as_json:
         ok = report.ok and not any(r.fatal for r in tried)
-        emit({**as_value(report), "ok": ok, "rehearsal": to_json(tried)})
+        emit({**as_value(report), "ok": ok, "rehearsal": to_json(tried), "rehearsal_seconds": seconds})
     else:
-        show(report)
         show_rehearsal(tried)
+        if seconds is not None:
+            again = "" if sealer is None else f"; `{sealer}` makes it again"
+            say(f"The rehearsal took {seconds:,.0f} s by the clock{again}.")
     require_ok(report, str(folder))
     require_rehearsed(tried, str(folder))
     if not as_json:
         builds = "".join(f" once its builds are made: {f.next_step}" for f in absent)
-        say(f"The study may be sealed{builds}.")
+        say(f"The study may be sealed{builds}." if not paths.is_begun else _sealed(paths, sealer))
+
+
+def _sealing_verb(paths: StudyPaths, report: CheckReport) -> str | None:
+    """What would seal the plan as it is now: `seal` for a draft, `amend` where that is open, or nothing."""
+    from prereg.model.places import state
+
+    if not paths.is_begun:
+        return "prereg seal"
+    edition = None if report.study is None else report.study.protocol.edition
+    return "prereg amend" if edition is not None and state(_entries(paths)) == "sealed" else None
+
+
+def _sealed(paths: StudyPaths, verb: str | None) -> str:
+    """What is left to do with the plan of a study that is sealed."""
+    if verb is None:
+        return "The study is sealed, and its plan cannot be changed any more: there is nothing to do here."
+    return (
+        "The study is sealed, and there is nothing to do, unless the plan was changed: until there are data, "
+        f"{verb} {study_named() or paths.root} --reason WHY --key KEY"
+    )
+
+
+def _entries(paths: StudyPaths) -> Sequence[Entry]:
+    """The ledger, or nothing where it cannot be read, which is for `verify` to say."""
+    from prereg.errors import PreregError
+    from prereg.store.files import read_once
+    from prereg.store.ledger import read_ledger
+
+    try:
+        return read_ledger(read_once(paths.ledger))
+    except PreregError:
+        return ()
 
 
 def unbuilt(report: CheckReport) -> tuple[Finding, ...]:
@@ -77,7 +119,30 @@ def run_rehearsal(paths: StudyPaths, report: CheckReport) -> Sequence[Rehearsal]
     for finding in unbuilt(report):
         say(f"No rehearsal: not built yet; {finding.next_step}")
         return ()
+    assert report.startup is not None
+    say(f"Rehearsing, which no estimate covers: {doing(report.startup)}.")
     return rehearse(paths, report.study)
+
+
+def doing(startup: Startup) -> str:
+    """What a rehearsal does, in words."""
+    parts = [
+        _many(startup.builds, "worker started", "workers started"),
+        _many(startup.configurations, "configuration opened", "configurations opened"),
+    ]
+    if startup.requests:
+        parts.append(_many(startup.requests, "arm tried by a request", "arms tried by a request each"))
+    if startup.walks:
+        parts.append(_many(startup.walks, "walk begun", "walks begun"))
+    if startup.observed:
+        parts.append(
+            _many(startup.observed, "arm", "arms") + " tried with the counting observers and without"
+        )
+    return ", ".join(parts)
+
+
+def _many(n: int, one: str, more: str) -> str:
+    return f"{n:,} {one if n == 1 else more}"
 
 
 def show_rehearsal(tried: Sequence[Rehearsal]) -> None:
@@ -154,6 +219,7 @@ def as_value(report: CheckReport) -> dict[str, Any]:
         "mechanisms": to_json(report.mechanisms),
         "cost": to_json(report.cost),
         "core_seconds": report.core_seconds,
+        "startup": to_json(report.startup),
     }
 
 
@@ -223,7 +289,10 @@ def show(report: CheckReport) -> None:
         )
     total = report.core_seconds
     if total is not None and report.cost:
-        say(f"About {_seconds(total)} s of one core in all.")
+        say(
+            f"About {_seconds(total)} s of one core for these requests and runs, at the rates that the "
+            "builds state. Not in it: starting workers and opening configurations, and the rehearsal."
+        )
     if not report.ok:
         say("The study may not be sealed yet.")
 

@@ -15,6 +15,9 @@ def close(
     folder: StudyDir,
     reason: Annotated[str, typer.Option(help="Why nothing more will be done here.")],
     key: KeyFile,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="End a study that was not analysed or not audited.")
+    ] = False,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
@@ -22,12 +25,15 @@ def close(
     from prereg.cli.signing import actor
     from prereg.seal.tell import close_study
     from prereg.store.layout import study_paths
+    from prereg.store.repo import Repo
 
     paths = study_paths(folder)
     who = actor(paths, key, principal)
-    entry = close_study(paths, reason, key=who.key, principal=who.principal)
+    entry = close_study(paths, reason, unfinished=unfinished, key=who.key, principal=who.principal)
     if as_json:
         emit({"study": paths.name, "state": "closed", "entry": entry.seq, **entry.body})
         return
     say(f"Closed {folder} with entry {entry.seq}, signed by {who.principal}.")
+    if Repo.find(paths.repository).call(["remote"]).text.strip():
+        say("The last entry is on this machine alone until you send it: git push origin HEAD")
     say(f"Next: prereg report {folder}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,12 +17,28 @@ def collect(
     key: KeyFile,
     principal: Principal = None,
     workers: Annotated[int | None, typer.Option(help="Worker processes; one a core by default.")] = None,
+    ledger_times: Annotated[
+        Literal["count", "leave-out"] | None,
+        typer.Option(
+            help="For a ceiling of time that is reached by the ledger's times of earlier runs alone, which a "
+            "clock that jumped or a machine that slept makes longer: count them, and what the ceiling takes "
+            "is lost; or leave them out."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run what is missing of the sealed draws. Safe to kill, and to start again."""
+    """Run what is missing of the sealed draws. Safe to kill, and to start again.
+
+    Edition 3: a unit that fails is tried again, whole, on the same seeds, as often as the protocol allows.
+
+    What a killed run left whole is kept and drawn again; the draws that are not the same are counted.
+    """
+    from prereg.cli.attempts import copies_json, show_attempts, show_copies, tried_json
     from prereg.cli.progress import renderer
     from prereg.cli.signing import actor
+    from prereg.cli.stamp_hint import hint_stamp
     from prereg.collect.runner import collect_study
+    from prereg.seal.trust import load_trust
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
@@ -30,7 +46,12 @@ def collect(
     before = paths.ledger.stat().st_size if paths.ledger.exists() else 0
     try:
         result = collect_study(
-            paths, key=who.key, principal=who.principal, progress=renderer(), workers=workers
+            paths,
+            key=who.key,
+            principal=who.principal,
+            progress=renderer(),
+            workers=workers,
+            ledger_times=ledger_times,
         )
     except KeyboardInterrupt:
         # Signals are caught while workers run; this one came before them, or after.
@@ -49,6 +70,9 @@ def collect(
                 "draws": result.draws,
                 "leaves": result.leaves,
                 "invalid": dict(result.invalid),
+                "left_open": sorted(result.left_open),
+                "attempts": {"allowed": result.attempts, **tried_json(result.tried)},
+                "duplicates": copies_json(result.duplicates),
                 "crashes": dict(result.crashes),
                 "network": result.network,
                 "network_reason": result.network_reason,
@@ -73,10 +97,20 @@ def collect(
                 ("unit", "crashed in this run"),
                 [(unit, number(count)) for unit, count in sorted(result.crashes.items())],
             )
-        if result.invalid:
-            table("Lost units, INVALID", ("unit", "reason"), sorted(result.invalid.items()))
+        show_attempts(result.tried, result.attempts, complete=result.complete, left_open=result.left_open)
+        show_copies(result.duplicates)
+        lost = sorted(result.invalid.items())
+        if invalid := [row for row in lost if row[0] not in result.left_open]:
+            table("Lost units, INVALID", ("unit", "reason"), invalid)
+        if left := [row for row in lost if row[0] in result.left_open]:
+            table("Units that a ceiling left open", ("unit", "reason"), left)
         if not result.complete:
             say("Interrupted. What is stored stays; shards that were not finished will be drawn whole.")
-        again = f"prereg analyse {folder}" if result.complete else f"prereg collect {folder}"
-        say(f"Next: {again} --key {key}")
+        hint_stamp(paths, folder)
+        if not result.complete:
+            say(f"Next: prereg collect {folder} --key {key}")
+        elif "author" in load_trust(paths).roles.get(who.principal, ()):
+            say(f"Next: prereg analyse {folder} --key {key}")
+        else:
+            say(f"Next, by an author: prereg analyse {folder} --key KEY")
     raise typer.Exit(result.exit_code)

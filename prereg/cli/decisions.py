@@ -7,29 +7,44 @@ from typing import TYPE_CHECKING
 
 from prereg.cli.output import number, say, table, witness_draws
 from prereg.report import words
-from prereg.report.beside_rows import alone
+from prereg.report.beside_rows import alone, has_beside
 from prereg.report.exact_rows import shortest
+from prereg.report.tried import LEFT_OPEN, beside
 from prereg.stats.channels import contradiction
 
 if TYPE_CHECKING:
     from prereg.model.exact import ExactDecision
+    from prereg.model.study import Protocol
     from prereg.model.verdict import Decision, Decisions
 
 WITNESSES = 3
 """Shortest witnesses that are shown of a configuration."""
 
 
-def show_decisions(decisions: Decisions) -> None:
-    """Every table of an analysis, and what must not be overlooked."""
+OFF_ON = ("off", "on")
+"""What the arms of a decoding engine are called here, whatever their ids."""
+
+
+def arms_of(protocol: Protocol) -> tuple[str, str]:
+    """What the arms are called: those of any two commands by their own ids."""
+    if protocol.decision.rule != "event-gap":
+        return OFF_ON
+    return protocol.reference_arm.id, protocol.test_arm.id
+
+
+def show_decisions(decisions: Decisions, arms: tuple[str, str] = OFF_ON) -> None:
+    """Every table of an analysis, and what must not be overlooked; `arms` are the reference and the test."""
+    off, on = arms
     if decisions.configurations:
-        _show_drawn(decisions.configurations)
+        _show_drawn(decisions.configurations, arms)
     if decisions.exact is not None:
         _show_walked(decisions)
-    _show_records([d for d in decisions.configurations if d.exposed is not None])
+    _show_tried(decisions, arms)
+    _show_records([d for d in decisions.configurations if has_beside(d)])
     _show_mechanisms(decisions)
     _show_contradictions(decisions)
     for d in decisions.configurations:
-        for arm, crashed, draws in (("off", d.crashes.off, d.draws.off), ("on", d.crashes.on, d.draws.on)):
+        for arm, crashed, draws in ((off, d.crashes.off, d.draws.off), (on, d.crashes.on, d.draws.on)):
             if crashed and draws and 2 * crashed > draws:
                 say(f"Most draws of {d.id} ({arm}) crashed: its verdict says nothing about anything else.")
     if decisions.predictions:
@@ -56,7 +71,7 @@ def verdicts(decisions: Decisions) -> dict[str, dict[str, str]]:
     return found
 
 
-def _show_drawn(decided: Sequence[Decision]) -> None:
+def _show_drawn(decided: Sequence[Decision], arms: tuple[str, str]) -> None:
     decoding = any(d.rule == "channel-S" for d in decided)
     columns = ("witnesses", "proposed") if decoding else ()
 
@@ -66,7 +81,15 @@ def _show_drawn(decided: Sequence[Decision]) -> None:
 
     table(
         "Decisions",
-        ("configuration", "verdict", "because", *columns, "gap D", "on event", "crashed off / on"),
+        (
+            "configuration",
+            "verdict",
+            "because",
+            *columns,
+            "gap D",
+            "on event",
+            f"crashed {arms[0]} / {arms[1]}",
+        ),
         [
             (
                 d.id,
@@ -79,6 +102,10 @@ def _show_drawn(decided: Sequence[Decision]) -> None:
             )
             for d in decided
         ],
+    )
+    say(
+        f"because: what the verdict rests on. gap D: how much likelier its event is in {arms[1]} than in "
+        f"{arms[0]}, at the least (a lower bound, the largest of all events; below 0 it shows nothing)."
     )
 
 
@@ -213,6 +240,33 @@ def _show_mechanisms(decisions: Decisions) -> None:
                 for name, h in trees
             ],
         )
+
+
+def _show_tried(decisions: Decisions, arms: tuple[str, str]) -> None:
+    """Attempts and second results where there were any, and what a ceiling left open."""
+    walked = () if decisions.exact is None else decisions.exact.configurations
+    rows: list[tuple[str, ...]] = []
+    for channel, decided in (("draws", decisions.configurations), ("exact", walked)):
+        for d in decided:
+            if d.attempts is None or d.duplicates is None:
+                continue
+            for arm, attempt, copies in (
+                (arms[0], d.attempts.off, d.duplicates.off),
+                (arms[1], d.attempts.on, d.duplicates.on),
+            ):
+                if attempt > 1 or copies.copies:
+                    rows.append(
+                        (d.id, channel, arm, number(attempt), number(copies.copies), number(copies.differing))
+                    )
+    if rows:
+        columns = ("configuration", "channel", "arm", "attempt", "second results", "came out differently")
+        table("Tried again, and drawn again", columns, rows)
+    both: list[Decision | ExactDecision] = [*decisions.configurations, *walked]
+    for one in both:
+        for line in beside(one, arms):
+            say(f"  {one.id}, {line}.")
+        if "ceiling" in one.reasons:
+            say(f"{one.id} is left open: {LEFT_OPEN.meaning}")
 
 
 def _yes(value: bool | None) -> str:

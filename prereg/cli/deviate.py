@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say, told
 from prereg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def deviate(
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell a departure from the sealed protocol. It changes no verdict and is shown beside them all."""
+    """Tell a departure from the sealed protocol. It changes no verdict and is shown beside them all.
+
+    The same words twice in a row are entered once.
+    """
     from prereg.cli.signing import actor
     from prereg.seal.tell import deviate_study
     from prereg.store.layout import study_paths
@@ -43,7 +46,7 @@ def deviate(
     if as_json:
         emit({"study": paths.name, "entry": entry.seq, **entry.body})
         return
-    say(f"Entered the deviation as entry {entry.seq} of {folder}/ledger.jsonl, signed by {who.principal}.")
+    say(f"The deviation is entry {entry.seq} of {folder}/ledger.jsonl, signed by {who.principal}.")
     say("Status, report and decisions show it from now on.")
 
 
@@ -53,11 +56,12 @@ def show_deviations(entries: Sequence[Entry]) -> None:
 
     for entry in deviations_of(entries):
         about = f" ({', '.join(entry.body['about'])})" if entry.body["about"] else ""
-        say(f"  DEVIATION    {entry.time[:10]}, {entry.actor}{about}: {entry.body['text']}")
+        say(f"  DEVIATION    {entry.time[:10]}, {entry.actor}{about}: {told(entry.body['text'])}")
 
 
 def _text(text: str | None, file: Path | None) -> str:
     """The text from the one place that was named; stdin where none was."""
+    from prereg.cli.texts import refuse_text
     from prereg.store.files import read_once
 
     if text is not None and file is not None:
@@ -65,7 +69,10 @@ def _text(text: str | None, file: Path | None) -> str:
     if text is not None:
         return text
     data = sys.stdin.buffer.read() if file is None else read_once(file.absolute(), limit=1_000_000)
+    where = str(file or "stdin")
     try:
-        return data.decode("utf-8")
+        read = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UsageError("is not UTF-8", where=str(file or "stdin")) from None
+        raise UsageError("is not UTF-8", where=where, next_step="write it in UTF-8") from None
+    refuse_text(read, where)
+    return read

@@ -9,6 +9,8 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.output import AsJson, emit, say
+from prereg.errors import UsageError
+from prereg.model.names import part_fault
 
 
 @app.command(epilog="Example: prereg draft studies/peeking --template two-arm --principal ada@example.org")
@@ -40,15 +42,20 @@ def draft(
     from prereg.draft.lint import A_BLANK
     from prereg.draft.lint import blanks as blanks_in
     from prereg.draft.scaffold import Blanks, draft_study
+    from prereg.model.plural import plural
     from prereg.store.seeds import repository_spans
 
+    if fault := part_fault(folder.absolute().name):
+        raise UsageError(fault, where=str(folder), next_step="give the folder another name")
     blanks = Blanks(title=title, question=question, author=author, principal=principal)
     studies = folder.absolute().parent
     taken = repository_spans(studies) if studies.is_dir() else []
     paths = draft_study(folder, template, blanks, taken, exact=exact)
-    open_blanks = sum(f.what == A_BLANK for f in blanks_in({"protocol.json": paths.protocol.read_bytes()}))
-    fill = f"fill the {open_blanks} blanks ({BLANK}…, and the principal) in {folder}/protocol.json"
-    steps = ([fill] if open_blanks else []) + (
+    found = [f for f in blanks_in({"protocol.json": paths.protocol.read_bytes()}) if f.what == A_BLANK]
+    marked = [f for f in found if BLANK in (f.next_step or "")]
+    which = ([f"{BLANK}…"] if marked else []) + (["the principal"] if len(marked) < len(found) else [])
+    blank = f"{len(found)} {plural(len(found), 'blank')} ({', and '.join(which)})"
+    steps = ([f"fill the {blank} in {folder}/protocol.json"] if found else []) + (
         [f"prereg events {folder}"] if not paths.events.exists() else []
     )
     steps.append(f"prereg check {folder}")

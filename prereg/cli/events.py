@@ -47,7 +47,7 @@ def events(
             next_step=f"edit {paths.events}",
         )
     # In a study of the first edition a file of this name is free text.
-    registers = protocol.edition is not None and (paths.root / HYPOTHESES).exists()
+    registers = protocol.since(2) and (paths.root / HYPOTHESES).exists()
     hypotheses = (
         read_authored(read_once(paths.root / HYPOTHESES), "hypotheses", Hypotheses, where=HYPOTHESES)
         if registers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, emit, say, table
+from prereg.cli.output import AsJson, emit, say, table, told
 from prereg.errors import PreregError, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ Which = Annotated[
     str, typer.Argument(metavar="KEY", help="The key: its fingerprint SHA256:…, or its .pub file.")
 ]
 REASONS = ("superseded", "lost", "compromised")
+_FIRST_YEAR = 1970
+"""No key is older: a year before is a slip, and one of three digits has no place in OpenSSH's form."""
 
 key_app = typer.Typer(help="Keys, and who may sign what and when.", no_args_is_help=True)
 app.add_typer(key_app, name="key")
@@ -50,21 +52,18 @@ def new(
     repository: Repository = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Make an Ed25519 OpenSSH key and enter its public half in trust/."""
+    """Make an Ed25519 OpenSSH key and enter its public half in trust/.
+
+    A key that a hardware token holds is made by OpenSSH, outside of the repository, and then entered:
+    ssh-keygen -t ed25519-sk -f ~/keys/ada; prereg key add ~/keys/ada.pub. So is one behind a passphrase
+    (ssh-keygen -t ed25519). Either signs with --key ~/keys/ada, and asks you each time that it does.
+    """
     from prereg.seal.keys import generate_key
-    from prereg.seal.trust import add_signer
 
     after, before = _moment(valid_after, "--valid-after"), _moment(valid_before, "--valid-before")
     made = generate_key(file)
     try:
-        add_signer(
-            repository.absolute(),
-            principal,
-            made.public_line,
-            cast("list[Role]", role),
-            valid_after=after,
-            valid_before=before,
-        )
+        _enter(repository, principal, made.public_line, role, after, before)
     except PreregError:
         _forget(file)
         raise
@@ -78,7 +77,12 @@ def new(
 @key_app.command(epilog="Example: prereg key add ~/rev.pub --principal rev@example.org --role reviewer")
 def add(
     public: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Somebody's public key: one line, ssh-ed25519 AAAA…")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Somebody's public key: one line, ssh-ed25519 AAAA…, or sk-ssh-ed25519@openssh.com AAAA… of "
+            "a hardware token.",
+        ),
     ],
     principal: Annotated[str, typer.Option(help="Whose key it is.")],
     role: Roles,
@@ -90,17 +94,10 @@ def add(
     """Enter a public key that somebody made elsewhere, or give a known principal another role."""
     from prereg.seal import sshsig
     from prereg.seal.keys import read_public
-    from prereg.seal.trust import add_signer
 
     line = read_public(public)
-    add_signer(
-        repository.absolute(),
-        principal,
-        line,
-        cast("list[Role]", role),
-        valid_after=_moment(valid_after, "--valid-after"),
-        valid_before=_moment(valid_before, "--valid-before"),
-    )
+    after, before = _moment(valid_after, "--valid-after"), _moment(valid_before, "--valid-before")
+    _enter(repository, principal, line, role, after, before)
     fingerprint = sshsig.fingerprint(sshsig.wire_of(line, where=str(public)))
     if as_json:
         emit({"file": str(public), "principal": principal, "roles": role, "fingerprint": fingerprint})
@@ -182,7 +179,9 @@ def revoke(
     say(f"Revoked {made.key} from {made.at} on ({made.reason}).")
     if made.reason == "compromised":
         say(
-            "No ledger head or report by this key counts any more, and a seal only by its verified timestamp."
+            "By this key only what a verified time stamp shows to be older counts: a seal by its own. In "
+            "edition 3 also by stamps of ledger heads (prereg timestamp DIR --head): the seals, cosignatures "
+            "and reports entered up to a stamped head, and, if this key signed that head, the heads up to it."
         )
     say("Commit trust/, and run prereg verify on each study that it signed.")
 
@@ -209,6 +208,7 @@ def list_keys(
                     "principal": principal,
                     "roles": list(trust.roles.get(principal, ())),
                     "fingerprint": name,
+                    "type": signer.public_line.split()[0],
                     "valid_after": None if signer.valid_after is None else signer.valid_after.isoformat(),
                     "valid_before": None if signer.valid_before is None else signer.valid_before.isoformat(),
                     "state": state_of(signer, trust, now=now),
@@ -222,12 +222,13 @@ def list_keys(
         return
     table(
         "Who may sign",
-        ("principal", "roles", "key", "state", "from", "until"),
+        ("principal", "roles", "key", "type", "state", "from", "until"),
         [
             (
                 r["principal"],
                 ", ".join(r["roles"]),
                 r["fingerprint"],
+                r["type"].partition("@")[0],
                 r["state"],
                 r["valid_after"],
                 r["valid_before"],
@@ -236,7 +237,30 @@ def list_keys(
         ],
     )
     for gone in trust.revocations.values():
-        say(f"Revoked: {gone.key} at {gone.at}, {gone.reason}. {gone.note}")
+        say(f"Revoked: {gone.key} at {gone.at}, {gone.reason}. {told(gone.note)}")
+
+
+def _enter(
+    repository: Path,
+    principal: str,
+    line: str,
+    role: list[str],
+    after: datetime | None,
+    before: datetime | None,
+) -> None:
+    """`add_signer`, while no other program changes trust/: it reads, adds and writes."""
+    from prereg.seal.trust import add_signer
+    from prereg.store.lock import trust_lock
+
+    with trust_lock(repository):
+        add_signer(
+            repository.absolute(),
+            principal,
+            line,
+            cast("list[Role]", role),
+            valid_after=after,
+            valid_before=before,
+        )
 
 
 def _moment(text: str | None, option: str) -> datetime | None:
@@ -248,14 +272,21 @@ def _moment(text: str | None, option: str) -> datetime | None:
     if text is None:
         return None
     if text[:8].isdigit():
-        return moment(text, where=option)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"the time {text!r} is not understood", where=option, next_step=f"{option} 2026-11-30T12:00"
-        ) from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        found = moment(text, where=option)
+    else:
+        try:
+            found = datetime.fromisoformat(text)
+            found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        except (ValueError, OverflowError):  # no such time, or none in UTC
+            raise _not_understood(text, option) from None
+    if found.year < _FIRST_YEAR:
+        raise _not_understood(text, option)
+    return found
+
+
+def _not_understood(text: str, option: str) -> UsageError:
+    what = f"the time {text!r} is not understood"
+    return UsageError(what, where=option, next_step=f"{option} 2026-11-30T12:00")
 
 
 def _fingerprint(key: str) -> str:

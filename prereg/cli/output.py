@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prereg.cli.streams import put_out
+from prereg.model.visible import visible, visible_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -23,7 +26,10 @@ def study_named() -> Path | None:
 
 
 def _name(folder: Path) -> Path:
+    from prereg.store.foreign import refuse_long_ids
+
     _named.append(folder)
+    refuse_long_ids(folder)
     return folder
 
 
@@ -32,16 +38,11 @@ StudyDir = Annotated[
     typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.", callback=_name),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout for programs.")]
-KeyFile = Annotated[
-    str,
-    typer.Option(
-        "--key",
-        envvar="PREREG_KEY",
-        help="Your OpenSSH private key, or a key of your ssh-agent: its .pub file, or agent:SHA256:… "
-        "(or set PREREG_KEY).",
-        metavar="KEY",
-    ),
-]
+KEY_HELP = (
+    "Your OpenSSH private key, also that of a hardware token, or a key of your ssh-agent: its .pub file, or "
+    "agent:SHA256:… (or set PREREG_KEY)."
+)
+KeyFile = Annotated[str, typer.Option("--key", envvar="PREREG_KEY", help=KEY_HELP, metavar="KEY")]
 Principal = Annotated[
     str | None,
     typer.Option("--as", help="Your principal in trust/allowed_signers; found by the key if left out."),
@@ -72,11 +73,18 @@ COLOURS = {
 
 
 def console() -> Console:
-    """The console for people, on stderr; a file or a pipe gets wide lines, since nobody can widen it."""
+    """The console for people, on stderr; a file or a pipe gets wide lines, since nobody can widen it.
+
+    Text that it is given is shown, never obeyed by the terminal.
+    """
     from rich.console import Console
 
+    class Shown(Console):
+        def print(self, *objects: Any, **rest: Any) -> None:
+            super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **rest)
+
     width = None if sys.stderr.isatty() or "COLUMNS" in os.environ else 132
-    return Console(stderr=True, highlight=False, soft_wrap=False, width=width)
+    return Shown(stderr=True, highlight=False, soft_wrap=False, width=width)
 
 
 _EMITTED: list[bool] = []
@@ -88,9 +96,9 @@ def emitted() -> bool:
 
 
 def emit(value: Any) -> None:
-    """One JSON object on stdout."""
+    """One JSON object on stdout. Raises EvidenceIncomplete if stdout is closed or full."""
     _EMITTED.append(True)
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n")
+    put_out(visible_json(json.dumps(value, ensure_ascii=False, sort_keys=True)) + "\n")
 
 
 def say(text: str) -> None:
@@ -98,13 +106,18 @@ def say(text: str) -> None:
     console().print(text, markup=False)
 
 
+def told(text: str) -> str:
+    """Text of people for the end of a line: its further lines are set in, so that none looks like ours."""
+    return text.replace("\n", "\n" + " " * 15)
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table for people; known verdicts and statuses get their colour."""
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(title=title, title_justify="left", header_style="bold")
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    grid = Table(title=visible(title), title_justify="left", header_style="bold")
+    texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     for i, column in enumerate(columns):
         # Words such as a verdict stay whole; only long text wraps.
         grid.add_column(column, overflow="fold", no_wrap=all(len(cells[i]) <= 22 for cells in texts))

@@ -27,6 +27,7 @@ def relocate(
 ) -> None:
     """Copy missing records of stored shards back from elsewhere, byte for byte. The originals stay."""
     from prereg.cli.signing import actor
+    from prereg.model.plural import plural
     from prereg.seal.relocate import relocate_study
     from prereg.store.layout import study_paths
 
@@ -38,6 +39,7 @@ def relocate(
         emit({"study": paths.name, "entry": entry.seq, **entry.body})
         return
     size = sum(file["size"] for file in files)
-    say(f"Copied {number(len(files))} files, {number(size)} bytes, from {source} to {folder}/records.")
+    many = f"{number(len(files))} {plural(len(files), 'file')}"
+    say(f"Copied {many}, {number(size)} bytes, from {source} to {folder}/records.")
     say(f"Entered as entry {entry.seq}, signed by {who.principal}. The originals are where they were.")
     say(f"Next: prereg verify {folder}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from prereg.cli.app import app
+from prereg.cli.next_step import error_value
 from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
 from prereg.errors import PreregError, UsageError
 
@@ -29,6 +30,7 @@ def seal(
     """Check the study, then bind, sign and commit every byte of it."""
     from prereg.cli.push import pushed_value, show_pushed
     from prereg.cli.ready import next_verb, prepare, show_standing
+    from prereg.model.plural import plural
     from prereg.seal.build import refuse_seal, seal_study
     from prereg.seal.push import push_study, refuse_remote
     from prereg.seal.stamping import timestamp_study
@@ -45,7 +47,7 @@ def seal(
     ready = prepare(paths, folder, key, principal, quiet=as_json, refuse=lambda: refuse_seal(paths))
     environments, images = ready.environments, ready.images
     who = ready.who
-    if push is not None and ready.edition != 2:
+    if push is not None and ready.edition < 2:
         raise UsageError(
             "a study of edition 1 has no entry `pushed`",
             where=f"{folder}/protocol.json",
@@ -81,17 +83,18 @@ def seal(
                 "signatures": None if after.signatures is None else after.signatures.as_json(),
                 "timestamp": {
                     **after.stamp.as_json(),
-                    "error": None if fault is None else fault.as_json(),
+                    "error": error_value(fault, folder),
                 },
                 "pushed": None if sent is None else pushed_value(sent),
-                "push_error": None if unsent is None else unsent.as_json(),
+                "push_error": error_value(unsent, folder),
                 "images": None if images is None else {name: i.id for name, i in images.items()},
             }
         )
         if problem := fault or unsent:
             raise problem
         return
-    say(f"Sealed {folder}: {len(made.manifest.files)} files, signed by {who.principal}.")
+    files = len(made.manifest.files)
+    say(f"Sealed {folder}: {files} {plural(files, 'file')}, signed by {who.principal}.")
     say(f"  seal    {made.seal}")
     say(f"  commit  {made.commit}")
     say(f"  tag     {made.tag}")

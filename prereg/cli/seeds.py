@@ -27,10 +27,7 @@ def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> 
     from prereg.codec.convert import to_json
     from prereg.store.seeds import not_understood, seeds_check, studies_in
 
-    if not studies.is_dir():
-        raise UsageError(
-            "there is no such folder", where=str(studies), next_step="prereg seeds check STUDIES"
-        )
+    _refuse_place(studies, "check")
     names = [p.name for p in studies_in(studies.absolute())]
     found = seeds_check(studies.absolute())
     unread = not_understood(studies.absolute())
@@ -51,6 +48,18 @@ def check_seeds(studies: Studies = Path("studies"), as_json: AsJson = False) -> 
         say("Disjoint seeds are not independent streams; they only are not the same ones.")
 
 
+def _refuse_place(studies: Path, verb: str) -> None:
+    """Raise UsageError unless it is a folder of studies: in one study there is no other to compare."""
+    step = f"prereg seeds {verb} STUDIES"
+    if not studies.is_dir():
+        raise UsageError("there is no such folder", where=str(studies), next_step=step)
+    if any((studies / name).exists() for name in ("protocol.json", "seeds.json", "ledger.jsonl")):
+        step = f"prereg seeds {verb} {studies.absolute().parent}"
+        raise UsageError(
+            "it is a study, and not the folder of all studies", where=str(studies), next_step=step
+        )
+
+
 @seeds_app.command("show", epilog="Example: prereg seeds show studies --png seeds.png")
 def show_seeds(
     studies: Studies = Path("studies"),
@@ -61,8 +70,7 @@ def show_seeds(
     from prereg.cli.seed_picture import bars, draw
     from prereg.store.seed_map import seed_map
 
-    if not studies.is_dir():
-        raise UsageError("there is no such folder", where=str(studies), next_step="prereg seeds show STUDIES")
+    _refuse_place(studies, "show")
     found = seed_map(studies.absolute())
     if png is not None:
         draw(found, png)
@@ -153,7 +161,7 @@ def plan_seeds(folder: StudyDir, as_json: AsJson = False) -> None:
     paths = study_paths(folder)
     protocol = read_authored(read_once(paths.protocol), "protocol", Protocol, where="protocol.json")
     entries = read_ledger(read_once(paths.ledger)) if paths.ledger.exists() else ()
-    if entries and (state(entries) != "sealed" or protocol.edition != 2):
+    if entries and (state(entries) != "sealed" or not protocol.since(2)):
         what = "the study is sealed: its seeds stay"
         raise WrongState(what, where=str(folder), next_step=f"prereg status {folder}")
     value = plan(protocol, first_free(repository_spans(paths.studies, without=paths.name)))

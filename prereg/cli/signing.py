@@ -24,14 +24,16 @@ def actor(paths: StudyPaths, key_file: str, principal: str | None, *, draft: boo
     """Load the key and find its principal in trust/allowed_signers, unless it is given.
 
     Raises UsageError if the key is nobody's, or several people's and none was named, and WrongState for a
-    draft, which only `seal` takes (`draft`).
+    draft, which only `seal` takes (`draft`), and where HEAD is on no branch.
     """
     from prereg.seal.keys import load_key
     from prereg.seal.trust import load_trust
     from prereg.store.layout import not_sealed
+    from prereg.store.repo import Repo
 
     if not draft and not paths.is_begun:
         raise not_sealed(paths)
+    Repo.find(paths.root).branch()  # every verb with a key ends with a commit
     key = load_key(key_file)
     if principal is not None:
         return Actor(key=key, principal=principal)

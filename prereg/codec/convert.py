@@ -20,6 +20,7 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
     study.Stage: ("channel",),
     study.Configuration: ("records",),
     study.Sampling: ("builds",),
+    study.Ceilings: ("memory_mib",),
     study.Protocol: ("exact", "edition", "hypotheses", "signers", "timestamp"),
     predictions.VerdictClaim: ("channel",),
     predictions.CountClaim: ("at_least", "at_most", "channel"),
@@ -27,8 +28,8 @@ _LATER: dict[type[Any], tuple[str, ...]] = {
     law.Family: ("hypothesis", "records"),
     record.Record: ("record",),
     record.ShardMeta: ("tree",),
-    verdict.Decision: ("exposed", "records", "hypothesis"),
-    exact.ExactDecision: ("hypothesis",),
+    verdict.Decision: ("exposed", "records", "hypothesis", "attempts", "duplicates"),
+    exact.ExactDecision: ("hypothesis", "attempts", "duplicates"),
     verdict.Decisions: ("exact",),
     seal.Manifest: ("amends", "images"),
 }

@@ -17,7 +17,7 @@ LAW_SUM = 1e-9
 
 def mechanism_problems(study: Study) -> Iterator[UsageError]:
     """Registrations that lead nowhere, and laws and events that are not those of what is registered."""
-    if study.protocol.edition != 2:
+    if not study.protocol.since(2):
         return
     yield from _file_problems(study)
     yield from _plan_problems(study)

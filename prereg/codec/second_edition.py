@@ -11,7 +11,7 @@ from prereg.model.study import Configuration, RecordsPlan, Study
 
 def edition_problems(study: Study) -> Iterator[UsageError]:
     """Members of edition 2 in a study of edition 1."""
-    if study.protocol.edition == 2:
+    if study.protocol.since(2):
         return
     p, f = study.protocol, "protocol.json#"
     found = [f"{f}/sampling/{arm}/builds" for arm, s in p.sampling.items() if s.builds is not None]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from prereg.codec.convert import read_authored
 from prereg.codec.mechanisms import mechanism_problems
 from prereg.codec.second_edition import build_problems, edition_problems, records_problems
+from prereg.codec.third_edition import third_edition_problems
 from prereg.errors import UsageError
 from prereg.model.hypotheses import Hypotheses
 from prereg.model.law import Crashed, Events, OutcomeEvent, Predicates, SetEvent
@@ -18,6 +19,8 @@ from prereg.model.study import Assistant, Channel, Protocol, Seeds, Study
 AUTHORED = ("protocol.json", "seeds.json", "events.json", "predicates.json", "predictions.json")
 HYPOTHESES = "hypotheses.json"
 """Authored too, where mechanisms are registered (section 15)."""
+MAX_SHARDS = 100_000
+"""Shards of a unit; their names have five digits (section 6)."""
 BLANK = "<<FILL"
 """What `draft` writes where the author must."""
 
@@ -49,7 +52,7 @@ def parse_study(files: Mapping[str, bytes]) -> Study:
             files["predictions.json"], "predictions", Predictions, where="predictions.json"
         ),
         hypotheses=None
-        if HYPOTHESES not in files or protocol.edition != 2  # in edition 1 it is a file like any other
+        if HYPOTHESES not in files or not protocol.since(2)  # in edition 1 it is a file like any other
         else read_authored(files[HYPOTHESES], "hypotheses", Hypotheses, where=HYPOTHESES),
     )
     for problem in cross_references(study):
@@ -65,6 +68,7 @@ def cross_references(study: Study) -> Iterable[UsageError]:
     yield from _protocol_problems(study.protocol)
     yield from _signing_problems(study.protocol)
     yield from edition_problems(study)
+    yield from third_edition_problems(study.protocol)
     yield from build_problems(study)
     yield from _seed_problems(study)
     yield from _event_problems(study)
@@ -89,7 +93,7 @@ def _signing_problems(p: Protocol) -> Iterable[UsageError]:
     """Who signs the seal, and when it was (sections 17 and 18)."""
     f = "protocol.json#"
     for name in ("signers", "timestamp"):
-        if getattr(p, name) is not None and p.edition != 2:
+        if getattr(p, name) is not None and not p.since(2):
             yield _bad(f"a study of edition 1 has no {name}", f"{f}/{name}")
     if p.signers is not None and p.signers.need > len(p.signers.principals):
         yield _bad(
@@ -111,6 +115,7 @@ def _protocol_problems(p: Protocol) -> Iterable[UsageError]:
     for arm, s in p.sampling.items():
         if s.draws % s.rows:
             yield _bad(f"{s.draws} draws are not a multiple of {s.rows} rows", f"{f}/sampling/{arm}/draws")
+    yield from _shard_problems(p)
     for i, c in enumerate(p.configurations):
         at = f"{f}/configurations/{i}"
         if c.model is not None and c.model not in p.models:
@@ -142,6 +147,20 @@ def _protocol_problems(p: Protocol) -> Iterable[UsageError]:
         yield _bad("event-gap has no calibration", f"{f}/decision/calibration_allowance")
     if known >= {name for s in p.stages for name in s.configurations}:
         yield from _exact_problems(p)
+
+
+def _shard_problems(p: Protocol) -> Iterable[UsageError]:
+    """Units of more shards than there are names of five digits (section 6)."""
+    seen: set[str] = set()
+    for build in sorted({c.build for c in p.drawn()}):
+        for arm, sampling in p.sampling.items():
+            own = f"/builds/{build}" if build in (sampling.builds or {}) else ""
+            where = f"protocol.json#/sampling/{arm}{own}/shard_requests"
+            shards = sampling.of_build(build).shards
+            if shards > MAX_SHARDS and where not in seen:
+                seen.add(where)
+                what = f"would make {shards:,} shards of a unit; {MAX_SHARDS:,} are the most"
+                yield UsageError(what, where=where, next_step="raise shard_requests, or rows")
 
 
 def _exact_problems(p: Protocol) -> Iterable[UsageError]:

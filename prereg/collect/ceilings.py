@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from prereg.collect.executors.base import Job
-from prereg.model.record import ShardMeta
-from prereg.model.seal import Entry
+from prereg.model.attempts import Cause
+from prereg.model.seal import Entry, EntryType
 from prereg.model.study import Ceilings
 from prereg.store.ledger import parse_time
 
 
 class Clocks:
-    """Counts the seconds of the study (wall clock) and of each unit (worker seconds).
+    """Counts the seconds of the study (wall clock) and of each unit (worker seconds, of all its attempts).
 
     A unit's seconds are those that workers spend on its shards, so that a ceiling does not depend on how many
     workers there are.
@@ -32,8 +32,10 @@ class Clocks:
         self._ceilings = ceilings
         self._clock = clock
         self._lock = threading.Lock()
-        self._began = clock() - study_spent
-        self._spent = dict(unit_spent or {})
+        self._began = clock()
+        self._study_before = study_spent
+        self._units_before = dict(unit_spent or {})
+        self._spent: dict[str, float] = {}
         self._running: dict[str, list[float]] = {}
         """When each worker that is at a unit began; which of them ends first does not matter to the sum."""
 
@@ -53,40 +55,114 @@ class Clocks:
         """See `Limits.left`."""
         return min(self.study_left(), self._unit_left(job.shard.unit.id))
 
+    def reached(self, job: Job) -> Cause:
+        """See `Limits.reached`."""
+        return "study-ceiling" if self.study_left() <= 0 else "unit-ceiling"
+
     def study_left(self) -> float:
         """Seconds until the study's ceiling."""
-        return self._ceilings.study_seconds - (self._clock() - self._began)
+        return self._ceilings.study_seconds - self._study_before - (self._clock() - self._began)
+
+    def took(self) -> Spent:
+        """What this run took by now, without those before it."""
+        with self._lock:
+            now = self._clock()
+            spent = Spent(study=now - self._began, units=dict(self._spent))
+            for unit, running in self._running.items():
+                spent.add(0.0, {unit: sum(now - began for began in running)})
+            return spent
 
     def _unit_left(self, unit: str) -> float:
         with self._lock:
             now = self._clock()
             running = self._running.get(unit, [])
-            spent = self._spent.get(unit, 0.0) + sum(now - began for began in running)
+            spent = self._units_before.get(unit, 0.0) + self._spent.get(unit, 0.0)
+            spent += sum(now - began for began in running)
             return (self._ceilings.unit_seconds - spent) / max(1, len(running))
 
 
-def study_seconds(entries: Iterable[Entry]) -> float:
-    """What earlier runs took: from each start to the last entry before the next, by the ledger's times."""
-    total = 0.0
-    began: datetime | None = None
-    last: datetime | None = None
-    for entry in entries:
-        moment = parse_time(entry.time)
+_DURING: tuple[EntryType, ...] = (
+    *("collection-started", "attempt", "shard-stored", "duplicate", "unit-invalid", "collection-ended"),
+)
+"""Entries that a run makes."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Spent:
+    """What runs took: seconds of the study, and of workers at each unit."""
+
+    study: float = 0.0
+    units: dict[str, float] = field(default_factory=dict)
+
+    def add(self, study: float, units: Mapping[str, float]) -> None:
+        """Add what another took."""
+        self.study += study
+        for unit, seconds in units.items():
+            self.units[unit] = self.units.get(unit, 0.0) + seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What the ledger has of one run of a collection."""
+
+    digest: str
+    """Of its `collection-started` line."""
+    entries: tuple[Entry, ...]
+    """Those that it made; the first says that it started."""
+
+
+def runs_of(entries: Sequence[Entry], head: str) -> list[Run]:
+    """The runs that a ledger tells of, in order; `head` is the digest of its last line."""
+    found: list[tuple[str, list[Entry]]] = []
+    following = [*(entry.prev for entry in entries[1:]), head]
+    for entry, line in zip(entries, following, strict=True):
         if entry.type == "collection-started":
-            if began is not None and last is not None:
-                total += (last - began).total_seconds()
-            began = moment
-        if entry.type in ("collection-started", "shard-stored", "unit-invalid", "collection-ended"):
-            last = moment
-    if began is not None and last is not None:
-        total += (last - began).total_seconds()
-    return total
+            found.append((line, []))
+        if entry.type in _DURING:
+            found[-1][1].append(entry)
+    return [Run(digest=line, entries=tuple(made)) for line, made in found]
 
 
-def unit_seconds(metas: Iterable[ShardMeta]) -> dict[str, float]:
-    """What the stored shards of each unit took, by metas as `read_meta` returns them."""
-    spent: dict[str, float] = {}
-    for meta in metas:
-        seconds = (parse_time(meta.ended) - parse_time(meta.started)).total_seconds()
-        spent[meta.unit] = spent.get(meta.unit, 0.0) + max(0.0, seconds)
+def by_ledger(run: Run, ceilings: Ceilings, seconds_of: Callable[[Entry], float], *, after: int = 0) -> Spent:
+    """What a run took by the ledger's times, from its start, or from entry `after`, to its last entry.
+
+    `seconds_of` tells from its meta what a stored shard took; one that was begun and not stored took until
+    its unit failed, or until the last entry. Nothing takes longer than `longest`, whatever a clock says.
+    """
+    most = longest(ceilings)
+    spent = Spent()
+    begun: dict[tuple[str, int], float] = {}
+    now, last = 0.0, parse_time(run.entries[0].time)
+
+    def close(unit: str | None) -> None:
+        for place in [place for place in begun if unit in (None, place[0])]:
+            spent.add(0.0, {place[0]: min(now - begun.pop(place), most)})
+
+    for entry in run.entries:
+        moment = parse_time(entry.time)
+        if entry.seq > after:
+            now += min(max(0.0, (moment - last).total_seconds()), most)
+        last = moment
+        match entry.type:
+            case "attempt":
+                begun[entry.body["unit"], entry.body["shard"]] = now
+            case "shard-stored":
+                begun.pop((entry.body["unit"], entry.body["shard"]), None)
+                if entry.seq > after:
+                    spent.add(0.0, {entry.body["unit"]: max(0.0, min(seconds_of(entry), most, now))})
+            case "unit-invalid":
+                close(entry.body["unit"])
+            case _:
+                pass
+    close(None)
+    spent.add(now, {})
     return spent
+
+
+def longest(ceilings: Ceilings) -> float:
+    """Seconds that may lie between two entries of a run.
+
+    A worker that gets a shard is stopped after its unit's ceiling, and that is entered. The rest is for what
+    nothing watches, such as the start of a worker; should that take longer, too little is counted.
+    """
+    return float(ceilings.unit_seconds + ceilings.request_seconds)

@@ -29,17 +29,21 @@ PIDS = 1024
 SCRATCH_BYTES = 1 << 30
 LABEL = "prereg.worker"
 
+EXHAUSTED = "reached its limit of memory"
+
 _ID = re.compile(r"sha256:[0-9a-f]{64}")
 
 # The first process of the container. A worker that the kernel kills for want of memory leaves no word; this
-# says it for it. The counter has two names, by the version of control groups.
+# says it for it, and stays a moment: podman was seen to lose what is said right before the end. The counter
+# has two names, by the version of control groups.
 _SUPERVISE = """
 "$@"
 code=$?
 if [ "$code" -eq 137 ]; then
   for counter in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
     if grep -qs '^oom_kill [1-9]' "$counter"; then
-      echo "the container reached its limit of memory, {memory} bytes" >&2
+      echo "the container {exhausted}, {memory} bytes" >&2
+      sleep 1
       break
     fi
   done
@@ -84,7 +88,8 @@ def run_command(
     `program` is the engine's program, `variables` the worker's environment; `runc` says whether podman is to
     use it. Raises WrongState for an image that is named by anything but its id: a tag can be moved.
     """
-    supervised = ["/bin/sh", "-c", _SUPERVISE.replace("{memory}", str(sandbox.memory)), "sh", *argv]
+    script = _SUPERVISE.replace("{exhausted}", EXHAUSTED).replace("{memory}", str(sandbox.memory))
+    supervised = ["/bin/sh", "-c", script, "sh", *argv]
     if engine == "apptainer":
         return _apptainer(program, sandbox, variables, argv)
     if not _ID.fullmatch(sandbox.image):
@@ -100,11 +105,13 @@ def run_command(
                 "--http-proxy=false",
                 "--timeout",
                 str(sandbox.seconds),
+                *("--workdir", SCRATCH),
             ]
         case "docker":
-            own = []
-            # Docker has no limit of time.
-            supervised[4:4] = ["timeout", "-s", "KILL", str(sandbox.seconds)]
+            # Docker makes a working folder before it mounts there, and the mount then has that folder's mode,
+            # which lets root alone write; and it has no limit of time.
+            own = ["--workdir", "/"]
+            supervised[4:4] = ["env", "-C", SCRATCH, "timeout", "-s", "KILL", str(sandbox.seconds)]
         case _:
             assert_never(engine)
     return [
@@ -116,7 +123,6 @@ def run_command(
         *("--memory", str(sandbox.memory), "--memory-swap", str(sandbox.memory)),
         *("--mount", f"type=tmpfs,destination={SCRATCH},tmpfs-size={SCRATCH_BYTES},tmpfs-mode=1777"),
         *("--mount", f"type=bind,source={sandbox.study},destination={STUDY},readonly=true"),
-        *("--workdir", SCRATCH),
         *(word for name, value in sorted(variables.items()) for word in ("--env", f"{name}={value}")),
         *("--entrypoint", ""),
         sandbox.image,
@@ -133,8 +139,9 @@ def _apptainer(
         *("--net", "--network", "none", "--hostname", "prereg", "--pids-limit", str(PIDS)),
         *("--memory", str(sandbox.memory), "--memory-swap", str(sandbox.memory)),
         *("--scratch", SCRATCH, "--bind", f"{sandbox.study}:{STUDY}:ro", "--pwd", SCRATCH),
-        *(word for name, value in sorted(variables.items()) for word in ("--env", f"{name}={value}")),
         sandbox.image,
+        # Its own option for variables refuses HOME, and adds to what is there.
+        *("env", "-i", *(f"{name}={value}" for name, value in sorted(variables.items()))),
         *("timeout", "-s", "KILL", str(sandbox.seconds)),
         *argv,
     ]

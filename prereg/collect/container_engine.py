@@ -19,6 +19,7 @@ from prereg.errors import EngineFailed, UsageError
 CHOICE = "PREREG_CONTAINER_ENGINE"
 INSTALL = "apt-get install -y --no-install-recommends podman runc debootstrap"
 _SECONDS = 120.0
+_DOCKER_LIMITS = {"memory": "MemoryLimit", "swap": "SwapLimit", "pids": "PidsLimit"}
 _SYSTEM = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
@@ -33,26 +34,73 @@ class Engine:
     """Whether podman is told to use runc."""
 
 
-def find_engine() -> Engine:
-    """Podman, or what PREREG_CONTAINER_ENGINE names (`podman` or `docker`).
-
-    Raises EngineFailed that says what to install, or what the engine said instead of its version.
-    """
+def engine_choice() -> EngineName:
+    """Podman, or what PREREG_CONTAINER_ENGINE names. Raises UsageError unless the ledger knows it."""
     name = os.environ.get(CHOICE) or "podman"
     if name not in ("podman", "docker"):
         raise UsageError(
-            f"{name!r} cannot be collected with: a ledger has room for podman and docker", where=CHOICE
+            f"{name!r} cannot be collected with: a ledger has room for podman and docker",
+            where=CHOICE,
+            next_step=f"{CHOICE}=podman, or {CHOICE}=docker",
         )
-    chosen: EngineName = "podman" if name == "podman" else "docker"
+    return "podman" if name == "podman" else "docker"
+
+
+def find_engine() -> Engine:
+    """The engine that was chosen, if it answers and can hold a container to its limits.
+
+    Raises EngineFailed that says what to install, what the engine said instead of its version, or which
+    limits this machine does not give it.
+    """
+    chosen = engine_choice()
     program = shutil.which(chosen)
     if program is None:
         remedy = INSTALL if chosen == "podman" else f"install docker, or unset {CHOICE}"
+        if chosen == "podman" and shutil.which("docker"):
+            remedy += f"; or {CHOICE}=docker"
         raise EngineFailed(f"{chosen} is not installed", next_step=remedy)
     runc = find_tool("runc") is not None
     asking = Engine(name=chosen, program=program, version="", runc=runc)
     form = "{{.Client.Version}}" if chosen == "podman" else "{{.Server.Version}}"
     version = ask(asking, ["version", "--format", form]).strip()
+    refuse_without_limits(chosen, ask(asking, ["info", "--format", "{{json .}}"]))
     return Engine(name=chosen, program=program, version=version, runc=runc)
+
+
+def refuse_without_limits(engine: EngineName, info: str) -> None:
+    """Raise EngineFailed where an engine says (`info`, as JSON) that it cannot limit memory and processes.
+
+    Rootless podman on control groups of version 1 starts containers without them, with a warning alone; what
+    was sealed as a limit would then hold for nobody.
+    """
+    try:
+        told = json.loads(info)
+        if engine == "podman":
+            host = told["host"]
+            rootless, version = bool(host["security"]["rootless"]), str(host["cgroupVersion"])
+            missing = sorted({"memory", "pids"} - set(host["cgroupControllers"] or []))
+        else:
+            rootless, version = "name=rootless" in (told["SecurityOptions"] or []), str(told["CgroupVersion"])
+            missing = [name for name, member in _DOCKER_LIMITS.items() if told[member] is not True]
+    except (ValueError, KeyError, TypeError) as error:
+        raise EngineFailed(
+            f"{engine} info does not say which limits it can set: {error!r}", next_step=f"{engine} info"
+        ) from None
+    if not missing:
+        return
+    version = version.removeprefix("v")
+    if not rootless:
+        remedy = "boot with these controllers"
+    elif version == "1":
+        remedy = "run prereg as root"
+    else:
+        remedy = f"have the system's manager delegate {' '.join(missing)} to this user (systemd: Delegate=)"
+    raise EngineFailed(
+        f"{engine} cannot limit {' and '.join(missing)} here (control groups of version {version}"
+        f"{', without root' if rootless else ''}): a worker would run without the limits that it must have",
+        where=f"{engine} info",
+        next_step=f"{remedy}, or use the runtime venv",
+    )
 
 
 def find_tool(name: str) -> str | None:

@@ -10,29 +10,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prereg.collect.container import ENVIRONMENT, PYTHON, SCRATCH, STUDY, Sandbox, run_command
+from prereg.collect.container import ENVIRONMENT, EXHAUSTED, PYTHON, SCRATCH, STUDY, Sandbox, run_command
 from prereg.collect.container_check import LOOK, inside_faults, outside_faults
 from prereg.collect.container_engine import Engine, ask, inspect, new_name, remove
+from prereg.collect.start_line import leash, python_command
 from prereg.collect.worker import (
     Command,
     Worker,
     WorkerLost,
     WorkerRefused,
     environment,
-    leash,
-    python_command,
 )
 from prereg.errors import EngineFailed, UsageError, WrongState
 from prereg.model.image import Image
 
 MEMORY = "PREREG_CONTAINER_MEMORY"
+MIB = 1 << 20
+_MORE = f"ceilings/memory_mib in protocol.json before the seal; where it is not there, {MEMORY}=8g"
 _MEMORY_BYTES = 4 << 30
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
-def memory_limit() -> int:
-    """Bytes that a worker's container may take: PREREG_CONTAINER_MEMORY (such as `2g`), else 4 GiB."""
+def memory_limit(sealed: int | None = None) -> int:
+    """Bytes that a worker's container may take: the protocol's `memory_mib`, if it has one; it decides alone.
+
+    Else PREREG_CONTAINER_MEMORY (such as `2g`), else 4 GiB. Raises UsageError for what is no amount.
+    """
+    if sealed is not None:
+        return sealed * MIB
     text = os.environ.get(MEMORY, "")
     if not text:
         return _MEMORY_BYTES
@@ -40,6 +46,13 @@ def memory_limit() -> int:
     if found is None:
         raise UsageError(f"{text!r} is no amount of memory, such as 2g", where=MEMORY)
     return int(found[1]) * _UNITS[found[2]]
+
+
+def limit_without_effect(sealed: int | None) -> str | None:
+    """What to tell a collector whose own limit of memory gives way to the protocol's, if it does."""
+    if sealed is None or not os.environ.get(MEMORY):
+        return None
+    return f"{MEMORY} does not apply: the protocol limits each container to {sealed} MiB of memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +91,23 @@ class Containers:
     """Of each build."""
     study: Path
     """The staged study, with the harness under `code/`."""
-    memory: int
-    """Bytes."""
     seconds: int
+    memory_mib: int | None = None
+    """The limit of memory that the protocol has (formats section 20); None: the collector's own."""
+
+    @property
+    def memory(self) -> int:
+        """The limit of memory of each container, in bytes; see `memory_limit`."""
+        return memory_limit(self.memory_mib)
 
     def as_json(self) -> dict[str, Any]:
-        """As the ledger has them."""
-        return {
+        """As the ledger has them: with the limit of memory exactly if it is the protocol's."""
+        told: dict[str, Any] = {
             "engine": self.engine.name,
             "version": self.engine.version,
             "images": {name: image.id for name, image in self.images.items()},
         }
+        return told if self.memory_mib is None else {**told, "memory_mib": self.memory_mib}
 
     def launch(self, build: str) -> ContainerLaunch:
         """How a worker of that build is started, under a name of its own."""
@@ -121,9 +140,10 @@ class ContainedWorker(Worker):
         try:
             super().call("hello")
         except (WorkerLost, WorkerRefused) as error:
+            command = f"prereg build {launch.build} --container"
             raise EngineFailed(
                 f"no worker of {launch.build} starts in its container: {error}",
-                next_step=f"prereg build {launch.build} --container",
+                next_step=_MORE if EXHAUSTED in str(error) else command,
             ) from None
         told = inspect(launch.engine, "container", self._sandbox.name)
         words = ["exec", self._sandbox.name, PYTHON, "-I", "-c", LOOK]
@@ -137,7 +157,7 @@ class ContainedWorker(Worker):
                 where=self._sandbox.name,
                 next_step=f"{launch.engine.name} container inspect, and see what changes its command line",
             )
-        return _memory_counter(int(told["State"]["Pid"]))
+        return memory_counter(_groups(int(told["State"]["Pid"])))
 
     def call(self, op: str, **fields: Any) -> Any:
         """See `Worker.call`. What was told by a container that ran out of memory is lost with it.
@@ -160,28 +180,42 @@ class ContainedWorker(Worker):
             text = self._counter.read_text("ascii", "replace")
         except OSError:
             self._lose(f"and its container ended during {op!r}")
-        if re.search(r"^oom_kill [1-9]", text, re.MULTILINE):
+        if exhausted(text):
             self._lose(
                 f"reached its container's limit of memory, {self._sandbox.memory} bytes, during {op!r}"
             )
 
 
-def _memory_counter(pid: int) -> Path:
-    """The file that counts what the kernel killed in the control group of a process, for want of memory."""
-    try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text("ascii", "replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
+def memory_counter(groups: str, root: Path = CONTROL_GROUPS) -> Path:
+    """The file that counts what the kernel killed in a control group for want of memory.
+
+    `groups` is a process's `/proc/<pid>/cgroup`; the two versions of control groups, which may both be there,
+    have files of different names. Raises EngineFailed if there is none below `root`.
+    """
+    for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
-        tried = {
-            "memory": CONTROL_GROUPS / "memory" / path.lstrip("/") / "memory.oom_control",
-            "": CONTROL_GROUPS / path.lstrip("/") / "memory.events",
-        }.get(controllers)
-        if tried is not None and tried.is_file():
+        if "memory" in controllers.split(","):
+            tried = root / "memory" / path.lstrip("/") / "memory.oom_control"
+        elif not controllers:
+            tried = root / path.lstrip("/") / "memory.events"
+        else:
+            continue
+        if tried.is_file():
             return tried
     raise EngineFailed(
         "the memory of containers cannot be watched: their control groups are not found on this machine",
-        where=str(CONTROL_GROUPS),
+        where=str(root),
         next_step="a container engine that runs on this machine, or the runtime venv",
     )
+
+
+def exhausted(counter: str) -> bool:
+    """Whether a file that `memory_counter` found says that anything was killed."""
+    return re.search(r"^oom_kill [1-9]", counter, re.MULTILINE) is not None
+
+
+def _groups(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cgroup").read_text("ascii", "replace")
+    except OSError:
+        return ""

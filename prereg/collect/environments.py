@@ -23,14 +23,19 @@ class Fingerprint:
     detail: dict[str, Any]
 
 
-def fingerprint_at(environment: Path, code: Path) -> Fingerprint:
+def fingerprint_at(environment: Path, code: Path, byte_code: Path | None = None) -> Fingerprint:
     """The fingerprint of the environment in that folder, taken by the `harness/` in `code`.
 
-    Raises EngineFailed if no worker starts in it.
+    What takes it is compiled into `byte_code`, else into a folder that is removed afterwards: byte code that
+    lies in the environment is not looked at, and does not run. Raises EngineFailed if no worker starts in it.
     """
     with tempfile.TemporaryDirectory(prefix="prereg-") as scratch:
         launch = Launch(
-            python=interpreter(environment), code=code, scratch=Path(scratch), isolation=isolation()
+            python=interpreter(environment),
+            code=code,
+            scratch=Path(scratch),
+            isolation=isolation(),
+            byte_code=byte_code or Path(scratch) / "byte-code",
         )
         try:
             with Worker(launch) as worker:

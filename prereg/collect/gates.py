@@ -13,18 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from prereg.collect.container_engine import find_engine, sweep
-from prereg.collect.containers import Containers, memory_limit
+from prereg.collect.containers import Containers, limit_without_effect
 from prereg.collect.environments import Fingerprint, detail_of, differences, fingerprint_at
 from prereg.collect.image import built_image, fingerprint_in, image_command, refuse_other_image
 from prereg.collect.network import CONTAINED, Isolation, isolation
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import Build, environment_of, load_build, sealed_build
 from prereg.collect.seeds import refuse_spent_seeds
-from prereg.collect.staging import Stage
+from prereg.collect.staging import BYTE_CODE, Stage
 from prereg.collect.worker import SETUP_SECONDS
 from prereg.errors import PreregError, UsageError, WrongState
 from prereg.model.plan import Shard
@@ -33,11 +34,11 @@ from prereg.seal.head import REMEDY, ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.signers import refuse_unsigned
 from prereg.seal.stamped import refuse_owed
-from prereg.seal.trust import LEDGER, check_signer, load_trust
+from prereg.seal.trust import LEDGER, check_own_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import LedgerWriter, parse_time, timestamp
+from prereg.store.ledger import LedgerWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,11 @@ def state_of(paths: StudyPaths, ledger: LedgerWriter) -> str:
         return ledger.state
     if ledger.state == "collected" and not is_committed(paths):
         return "unfinished"
+    rest = "every sealed draw is there and nothing is left to collect"
+    if not any(e.type == "collection-ended" and e.body["complete"] for e in ledger.entries):
+        rest = "what was not drawn until then is never drawn"
     raise WrongState(
-        f"gate 2: the study is {ledger.state}: every sealed draw is there and nothing is left to collect",
+        f"gate 2: the study is {ledger.state}: {rest}",
         where=str(paths.root),
         next_step=f"{NEXT[ledger.state]} {paths.root}",
     )
@@ -92,16 +96,16 @@ def verify(paths: StudyPaths) -> VerifiedStudy:
     return verified
 
 
-def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str) -> None:
-    """Gate 4."""
+def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, now: datetime) -> None:
+    """Gate 4, at the time that the run's first entry would have."""
     try:
-        check_signer(
+        check_own_signer(
             load_trust(paths),
             principal=principal,
             public_key=key.public_key,
             roles=ROLES["collection-started"],
             namespace=LEDGER,
-            at=parse_time(timestamp()),
+            at=now,
             where=str(paths.allowed_signers),
         )
     except PreregError as error:
@@ -155,7 +159,7 @@ def admit(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Admissio
         if containers is not None:
             fingerprints[name] = _image(verified, build, containers)
         else:
-            fingerprints[name], environments[name] = _environment(verified, build, stage.code)
+            fingerprints[name], environments[name] = _environment(verified, build, stage)
     try:
         compared = refuse_spent_seeds(verified.paths, verified.study.seeds)
     except PreregError as error:
@@ -172,13 +176,13 @@ def admit(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Admissio
     )
 
 
-def _environment(verified: VerifiedStudy, build: Build, code: Path) -> tuple[str, Path]:
+def _environment(verified: VerifiedStudy, build: Build, stage: Stage) -> tuple[str, Path]:
     """Gate 6 for one build: its fingerprint and its folder."""
     try:
         folder = environment_of(build)
     except WrongState as error:
         raise WrongState(f"gate 6: {error.what}", where=error.where, next_step=_remedy(build)) from None
-    found = fingerprint_at(folder, code)
+    found = fingerprint_at(folder, stage.code, stage.scratch / BYTE_CODE)
     where, remedy = str(folder), _remedy(build, remove=folder)
     _refuse_other_environment(verified, build, found, detail_of(build), where, remedy)
     return found.digest, folder
@@ -217,11 +221,14 @@ def _containers(verified: VerifiedStudy, stage: Stage, progress: Progress) -> Co
             refuse_other_image(engine, name, image)
     except PreregError as error:
         raise _numbered(error, 6) from None
+    limit = verified.study.protocol.ceilings.memory_mib
+    if (note := limit_without_effect(limit)) is not None:
+        progress.note(note)
     return Containers(
         engine=engine,
         images=images,
         study=stage.study,
-        memory=memory_limit(),
+        memory_mib=limit,
         seconds=int(verified.study.protocol.ceilings.study_seconds + 2 * SETUP_SECONDS),
     )
 

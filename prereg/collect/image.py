@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from prereg.codec.canonical import loads_machine
-from prereg.collect.container_engine import Engine, find_engine, inspect
-from prereg.collect.containers import ContainedWorker, Containers, memory_limit
+from prereg.collect.container_engine import Engine, engine_choice, find_engine, inspect
+from prereg.collect.containers import ContainedWorker, Containers
 from prereg.collect.environments import Fingerprint
 from prereg.collect.runtime import Build, cache_folder, load_build
 from prereg.collect.staging import staged
@@ -46,8 +46,9 @@ class BuiltImage:
 
 
 def images_folder() -> Path:
-    """Where the markers of images are kept; the images themselves are the container engine's."""
-    return cache_folder() / "images"
+    """Where the markers of the chosen engine's images are kept; the images themselves are the engine's."""
+    folder = cache_folder() / "images"
+    return folder if (engine := engine_choice()) == "podman" else folder / engine
 
 
 def image_marker(build: Build) -> Path:
@@ -136,7 +137,6 @@ def fingerprint_of(engine: Engine, name: str, image: Image) -> Fingerprint:
             engine=engine,
             images={name: image},
             study=stage.study,
-            memory=memory_limit(),
             seconds=int(2 * SETUP_SECONDS),
         )
         return fingerprint_in(containers, name)

@@ -25,6 +25,7 @@ RELEASE = "bookworm"
 PYTHON_VERSION = "3.11"
 """That release's Python: wheels are fetched for it."""
 MIRROR = "PREREG_DEBIAN_MIRROR"
+BASE_NAME = "localhost/prereg/base"
 _SPARE = (
     "usr/share/doc",
     "usr/share/man",
@@ -41,13 +42,13 @@ def base_image(engine: Engine, progress: Progress) -> Image:
     folder.mkdir(parents=True, exist_ok=True)
     marker = folder / f"base-{RELEASE}.json"
     with alone(folder / "base.lock", "base image", progress):
-        known = _known(engine, marker)
+        known = _known(engine, marker) or _carried(engine, progress)
         if known is not None:
             return known
         progress.note(f"base image: making a minimal Debian {RELEASE}, once; it takes a minute or two")
         with tempfile.TemporaryDirectory(prefix="base-", dir=folder) as place:
             root = Path(place) / "root"
-            _bootstrap(root, progress)
+            _bootstrap(engine.name, root, progress)
             for spare in _SPARE:
                 shutil.rmtree(root / spare, ignore_errors=True)
             made = digests_of(engine, _imported(engine, root, progress))
@@ -83,14 +84,28 @@ def _known(engine: Engine, marker: Path) -> Image | None:
     return digests_of(engine, str(value.get("id", "")))
 
 
-def _bootstrap(root: Path, progress: Progress) -> None:
+def _carried(engine: Engine, progress: Progress) -> Image | None:
+    """The base that somebody made elsewhere (`keep` named it so) and loaded into this engine, or None.
+
+    Whoever is no root cannot make one. Its bytes are bound by the id of every image that is built on it.
+    """
+    words = ["images", "--quiet", "--no-trunc", "--filter", f"reference={BASE_NAME}"]
+    found = ask(engine, words).split()
+    if not found:
+        return None
+    progress.note(f"base image: {found[0]}, which is here as {BASE_NAME}")
+    return digests_of(engine, found[0])
+
+
+def _bootstrap(engine: str, root: Path, progress: Progress) -> None:
     program = find_tool("debootstrap")
     if program is None:
         raise EngineFailed("debootstrap is not installed: it makes the base image", next_step=INSTALL)
     if os.geteuid() != 0:
         raise EngineFailed(
             "only root can make the base image (debootstrap)",
-            next_step="prereg build NAME --container, as root",
+            next_step=f"prereg build NAME --container, as root; or load a base made elsewhere: "
+            f"{engine} save -o FILE {BASE_NAME} there, {engine} load -i FILE here",
         )
     words = ["--variant=minbase", "--include=python3", RELEASE, str(root), mirror()]
     run([program, *words], "base image", progress)
@@ -128,7 +143,7 @@ def _imported(engine: Engine, root: Path, progress: Progress) -> str:
     tar = ["tar", "-C", str(root), "--numeric-owner", "--one-file-system", "-c", "."]
     with subprocess.Popen(tar, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as packing:
         done = subprocess.run(
-            [engine.program, "import", "--quiet", "-"],
+            [engine.program, "import", *(["--quiet"] if engine.name == "podman" else []), "-"],
             stdin=packing.stdout,
             capture_output=True,
             check=False,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prereg.codec.canonical import dump_file
 from prereg.collect.container import ENVIRONMENT, LABEL, PYTHON, USER, engine_options
-from prereg.collect.container_engine import CHOICE, Engine, ask, find_engine, inspect, new_name, remove, sweep
+from prereg.collect.container_engine import Engine, ask, find_engine, inspect, new_name, remove, sweep
 from prereg.collect.image import (
     BuiltImage,
     built_image,
@@ -20,6 +20,7 @@ from prereg.collect.image import (
     image_marker,
 )
 from prereg.collect.image_base import PYTHON_VERSION, base_image, keep
+from prereg.collect.image_fit import refuse_unfit
 from prereg.collect.installer import alone, bundled_pip, pip_for, run
 from prereg.collect.progress import Progress
 from prereg.collect.runtime import Build, base_python, cache_folder
@@ -39,10 +40,6 @@ def build_image(build: Build, progress: Progress) -> BuiltImage:
     EngineFailed with what is missing, or with the end of the installer's output.
     """
     engine = find_engine()
-    if engine.name != "podman":
-        raise EngineFailed(
-            "images are made with podman", next_step=f"{CHOICE}=podman {image_command(build.name)}"
-        )
     marker = image_marker(build)
     marker.parent.mkdir(parents=True, exist_ok=True)
     with alone(marker.with_suffix(".lock"), build.name, progress):
@@ -111,6 +108,7 @@ def _fetch(build: Build, version: str, house: Path, pip: Sequence[str], progress
         entry = pinned[source.package]
         known = wheel_place(cache_folder() / "wheels", source, entry, this_machine(version))
         wheel = compiled_wheel(source, entry, known, pip=pip, name=build.name, progress=progress)
+        refuse_unfit(wheel, build.name)
         shutil.copy(wheel, house)
     (house / "compiled.txt").write_text("".join(f"{p}=={e.version}\n" for p, e in pinned.items()))
     for name, lock in (("requirements.lock", rest), ("data.lock", build.data)):
@@ -137,7 +135,8 @@ def _installed(engine: Engine, build: Build, base: Image, house: Path, progress:
     """Install the wheels in a container without a network, and make an image of it."""
     progress.note(f"{build.name}: installing inside a container without a network")
     name = new_name()
-    limits = [*engine_options(engine.runc), "--network", "none", "--pull", "never", "--http-proxy=false"]
+    own = [*engine_options(engine.runc), "--http-proxy=false"] if engine.name == "podman" else []
+    limits = [*own, "--network", "none", "--pull", "never"]
     mount = f"type=bind,source={house},destination={HOUSE},readonly=true"
     words = ["run", "--name", name, "--label", LABEL, *limits, "--mount", mount]
     try:
@@ -148,7 +147,8 @@ def _installed(engine: Engine, build: Build, base: Image, house: Path, progress:
             f"LABEL prereg.build={build.name}",
             f"LABEL prereg.lock={build.lock_digest}",
         )
-        words = ["commit", "--quiet", *(word for change in changes for word in ("--change", change)), name]
+        quiet = ["--quiet"] if engine.name == "podman" else []
+        words = ["commit", *quiet, *(word for change in changes for word in ("--change", change)), name]
         said = ask(engine, words, seconds=1800)
     finally:
         remove(engine, name)

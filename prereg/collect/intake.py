@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,11 @@ from prereg.collect.trees import tree_of
 from prereg.model.law import Crashed
 from prereg.model.plan import Shard
 from prereg.model.record import LeafRecord, Network, Record, ShardMeta
-from prereg.model.seal import Entry
 from prereg.model.tree import TreeMeta
 from prereg.seal.leaves import encode_tree
+from prereg.seal.packing import Encoded
 from prereg.seal.records import encode_shard
-from prereg.seal.verified import stored_shards
 from prereg.store.files import sync_folder, write_whole
-from prereg.store.folder import leftovers, shard_at, walk
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import LedgerWriter
 
@@ -41,7 +39,8 @@ class Prepared:
     """A shard that is ready to be written."""
 
     shard: Shard
-    data: bytes
+    attempt: int
+    encoded: Encoded
     meta: bytes
     body: dict[str, Any]
     """Of its ledger entry."""
@@ -53,7 +52,7 @@ class Prepared:
 
 def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
     """Check and encode a shard. Raises VerificationFailed for what is not what the plan asks for."""
-    shard = finished.job.shard
+    shard, attempt = finished.job.shard, finished.job.attempt
     records: Sequence[Record | LeafRecord]
     tree: TreeMeta | None = None
     if shard.channel == "exact":
@@ -62,7 +61,12 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
     else:
         recorded = finished.job.opening.configuration.get("records") is not None
         records = draws = records_of(
-            shard, finished.replies, seal=binding.seal, drafter=drafter, recorded=recorded
+            shard,
+            finished.replies,
+            seal=binding.seal,
+            drafter=drafter,
+            recorded=recorded,
+            attempt=attempt,
         )
         encoded = encode_shard(draws)
     crashes = sum(isinstance(record.outcome, Crashed) for record in records)
@@ -73,7 +77,7 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
                 seal=binding.seal,
                 unit=shard.unit.id,
                 shard=shard.index,
-                attempt=1,
+                attempt=attempt,
                 first_seed=str(shard.first_seed),
                 requests=shard.requests,
                 rows=shard.rows,
@@ -93,39 +97,28 @@ def prepare(finished: Finished, binding: Binding, *, drafter: bool) -> Prepared:
     body = {
         "unit": shard.unit.id,
         "shard": shard.index,
-        "attempt": 1,
+        "attempt": attempt,
         "records_sha256": encoded.records_sha256,
         "records_size": encoded.records_size,
         "meta_sha256": digest(meta),
         "draws": len(records),
     }
-    return Prepared(shard=shard, data=encoded.data, meta=meta, body=body, crashes=crashes, lines=len(records))
+    return Prepared(
+        shard=shard,
+        attempt=attempt,
+        encoded=encoded,
+        meta=meta,
+        body=body,
+        crashes=crashes,
+        lines=len(records),
+    )
 
 
 def store(paths: StudyPaths, ledger: LedgerWriter, prepared: Prepared, actor: str) -> None:
     """Write a shard and then its ledger line, without which it does not count. Raises OSError."""
-    shard = prepared.shard
-    write_whole(paths.shard_records(shard.unit.id, shard.index), prepared.data)
-    write_whole(paths.shard_meta(shard.unit.id, shard.index), prepared.meta)
+    place = (prepared.shard.unit.id, prepared.shard.index, prepared.attempt)
+    write_whole(paths.shard_records(*place), prepared.encoded.data)
+    write_whole(paths.shard_meta(*place), prepared.meta)
     sync_folder(paths.records)
     sync_folder(paths.root)
     ledger.append("shard-stored", prepared.body, actor)
-
-
-def discard_leftovers(paths: StudyPaths, entries: Iterable[Entry]) -> list[str]:
-    """Remove what a killed run left, partial files and shards without a ledger line, and return their names.
-
-    Anything else that does not belong stays, for the verification to refuse.
-    """
-    kept = stored_shards(tuple(entries))
-    gone = leftovers(paths)
-    for name in walk(paths).files:
-        place = shard_at(name)
-        if place is not None and place[:2] not in kept:
-            gone.append(paths.root / name)
-    for path in gone:
-        path.unlink()
-    for folder in {path.parent for path in gone if path.parent.parent == paths.records}:
-        if not any(folder.iterdir()):
-            folder.rmdir()
-    return sorted(path.relative_to(paths.root).as_posix() for path in gone)

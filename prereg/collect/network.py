@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 
 from prereg.model.record import Network
+from prereg.model.visible import visible
 
 # Connecting a UDP socket sends nothing; it fails exactly when no route exists. The address is reserved for
 # documentation (RFC 5737): no host would hear of it in any case.
@@ -61,7 +62,7 @@ def isolation() -> Isolation:
             continue
         if done.returncode == 0:
             return Isolation(network="cut", reason=None, prefix=prefix)
-        reason = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
+        reason = visible(done.stderr.decode("utf-8", "replace").strip()) or f"exit status {done.returncode}"
     return _not_cut(f"unshare failed: {reason}"[:2000])
 
 

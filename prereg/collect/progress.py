@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
+from prereg.model.visible import visible
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -132,11 +134,12 @@ class Lines:
         self._every = every
         self._meter = Meter()
         self._last = 0.0
+        self._said: tuple[int, int] | None = None
         self._lock = threading.Lock()
 
     def note(self, text: str) -> None:
         with self._lock:
-            self._stream.write(text + "\n")
+            self._stream.write(visible(text) + "\n")
             self._stream.flush()
 
     def begin(self, total: int, done: int, cost: Cost) -> None:
@@ -149,9 +152,14 @@ class Lines:
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
-            self.note(self._meter.line())
+            self._tell()
 
     def end(self) -> None:
+        if self._said != (self._meter.made, self._meter.leaves):
+            self._tell()
+
+    def _tell(self) -> None:
+        self._said = (self._meter.made, self._meter.leaves)
         self.note(self._meter.line())
 
 

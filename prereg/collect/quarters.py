@@ -9,11 +9,11 @@ from pathlib import Path
 
 from prereg.collect.container import STUDY
 from prereg.collect.container_engine import find_engine
-from prereg.collect.containers import ContainedWorker, Containers, memory_limit
+from prereg.collect.containers import ContainedWorker, Containers
 from prereg.collect.image import built_image, image_of
 from prereg.collect.network import CONTAINED, Isolation, isolation
 from prereg.collect.runtime import built, environment_of, interpreter, load_build
-from prereg.collect.staging import Stage, staged
+from prereg.collect.staging import BYTE_CODE, Stage, staged
 from prereg.collect.worker import SETUP_SECONDS, Launch, Worker
 from prereg.model.study import Protocol
 from prereg.store.files import read_with_mode
@@ -55,6 +55,7 @@ class Quarters:
                 code=self.code,
                 scratch=self.scratch / name,
                 isolation=self.isolation,
+                byte_code=self.scratch / BYTE_CODE,
             )
         )
 
@@ -72,7 +73,7 @@ def quarters_of(protocol: Protocol, builds: Iterable[str], stage: Stage) -> Quar
             engine=find_engine(),
             images={name: image_of(load_build(name)).digests for name in names},
             study=stage.study,
-            memory=memory_limit(),
+            memory_mib=protocol.ceilings.memory_mib,
             seconds=int(protocol.ceilings.study_seconds + 2 * SETUP_SECONDS),
         )
     return Quarters(

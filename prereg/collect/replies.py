@@ -24,9 +24,15 @@ class BadReply(VerificationFailed):
 
 
 def records_of(
-    shard: Shard, replies: list[Any], *, seal: str, drafter: bool, recorded: bool = False
+    shard: Shard,
+    replies: list[Any],
+    *,
+    seal: str,
+    drafter: bool,
+    recorded: bool = False,
+    attempt: int = 1,
 ) -> list[Record]:
-    """The records of one shard from its raw replies.
+    """The records of one shard in one attempt, from its raw replies.
 
     Raises BadReply if a seed is not echoed, a row is missing, or an outcome, a counter or a record is not of
     its form; `drafter` says whether counters may be above 0, `recorded` whether draws carry records.
@@ -45,7 +51,7 @@ def records_of(
                     seal=seal,
                     unit=unit,
                     shard=shard.index,
-                    attempt=1,
+                    attempt=attempt,
                     draw=draw,
                     seed=seed,
                     row=row,

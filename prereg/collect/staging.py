@@ -28,6 +28,8 @@ class Stage:
         return self.study / "code"
 
 
+BYTE_CODE = ".byte-code"
+"""Folder in a stage's scratch: what the run's workers compile, and all byte code that they execute."""
 PREFIX = "prereg-collect-"
 LOCK = ".lock"
 """Held as long as the run lives; a folder whose lock is free was left by a run that was killed."""

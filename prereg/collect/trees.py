@@ -35,13 +35,14 @@ def tree_of(finished: Finished, *, seal: str, drafter: bool) -> tuple[list[LeafR
     Raises BadReply or BadShard if a leaf or the end of the walk is not of its form, if a path came twice, or
     if the checks contradict their own numbers; `drafter` says whether counters may be above 0.
     """
-    shard = finished.job.shard
+    shard, attempt = finished.job.shard, finished.job.attempt
     if not finished.replies:
         raise BadReply("the walk returned no leaf")
     values = sorted((_checked(leaf) for leaf in finished.replies), key=lambda value: value["choices"])
     records: list[LeafRecord] = []
     for number, value in enumerate(values):
-        bound = {"seal": seal, "unit": shard.unit.id, "shard": shard.index, "attempt": 1, "leaf": number}
+        place = {"unit": shard.unit.id, "shard": shard.index, "attempt": attempt}
+        bound = {"seal": seal, **place, "leaf": number}
         if fault := leaf_fault({**bound, **value}):
             raise BadReply(f"a leaf of the tree: {fault}")
         counters = Counters(**value["counters"])
@@ -51,7 +52,7 @@ def tree_of(finished: Finished, *, seal: str, drafter: bool) -> tuple[list[LeafR
             seal=seal,
             unit=shard.unit.id,
             shard=shard.index,
-            attempt=1,
+            attempt=attempt,
             leaf=number,
             choices=tuple(value["choices"]),
             kinds=value["kinds"],

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from typing import Any, NoReturn
 from typing import Protocol as Interface
 
 from prereg.collect.network import Isolation
+from prereg.collect.start_line import leash, python_command
 
 SETUP_SECONDS = 600.0
 """Longest silence while a worker starts, is fingerprinted or opens a configuration."""
@@ -26,13 +26,17 @@ MAX_LINE = 256 * 1024 * 1024
 _STDERR_KEPT = 16 * 1024
 _CHUNK = 1 << 16
 
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from harness.worker import main; raise SystemExit(main())"
-)
-
 
 class WorkerLost(Exception):
     """The worker died, fell silent or broke the protocol; it is gone, and what it was doing is void."""
+
+
+class WorkerSilent(WorkerLost):
+    """The watchdog ended it: nothing came of it for too long."""
+
+
+class WorkerStopped(WorkerLost):
+    """It was stopped at a ceiling of time."""
 
 
 class WorkerRefused(Exception):
@@ -81,6 +85,10 @@ class Launch:
     scratch: Path
     """The worker's own folder for home, caches and temporary files."""
     isolation: Isolation
+    byte_code: Path | None = None
+    """Private folder of the run for byte code: what lies beside the sources, which no fingerprint covers, is
+    then not executed. None where a mistake costs no evidence (probe, sweep): to compile an engine anew takes
+    some seconds."""
 
     @property
     def grace(self) -> float:
@@ -90,29 +98,20 @@ class Launch:
     def command(self) -> Command:
         """See `Start.command`."""
         self.scratch.mkdir(parents=True, exist_ok=True)
+        variables = environment(str(self.scratch), str(self.python.parent))
+        if self.byte_code is not None:
+            # The workers of a run share the folder: each file is put there whole or not at all.
+            self.byte_code.mkdir(mode=0o700, parents=True, exist_ok=True)
+            del variables["PYTHONDONTWRITEBYTECODE"]
+            variables["PYTHONPYCACHEPREFIX"] = str(self.byte_code)
         return Command(
             argv=[*self.isolation.prefix, *leash(), *python_command(str(self.python), str(self.code))],
             cwd=self.scratch,
-            variables=environment(str(self.scratch), str(self.python.parent)),
+            variables=variables,
         )
 
     def stop(self) -> None:
         """See `Start.stop`: the group has everything."""
-
-
-def leash() -> list[str]:
-    """Words in front of a command that is to die with the collector, where the system has them.
-
-    A worker that hangs would otherwise live on for ever after its collector was killed.
-    """
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
-
-
-def python_command(python: str, code: str) -> list[str]:
-    """The worker's own command line: its interpreter, and the folder that holds `harness/`."""
-    # Isolated as by `-I`, except that Python's variables count: `environment` makes them, and all others.
-    return [python, "-s", "-P", "-B", "-c", _START, code]
 
 
 class Worker:
@@ -224,9 +223,9 @@ class Worker:
                 wait = heard + silence - time.monotonic()
                 budget = wait if left is None else left()
                 if budget <= 0 < wait:
-                    self._lose("was stopped at its ceiling of time")
+                    self._lose("was stopped at its ceiling of time", WorkerStopped)
                 if wait <= 0:
-                    self._lose(f"sent nothing for {silence:g} seconds during {op!r}")
+                    self._lose(f"sent nothing for {silence:g} seconds during {op!r}", WorkerSilent)
                 for key, _ in self._selector.select(min(wait, budget)):
                     if key.fd == self._in:
                         view = view[self._write(view, op) :]
@@ -293,7 +292,7 @@ class Worker:
         text = b"".join(self._stderr).decode("utf-8", "replace")
         return "\n".join(text.rstrip().splitlines()[-lines:])
 
-    def _lose(self, what: str) -> NoReturn:
+    def _lose(self, what: str, kind: type[WorkerLost] = WorkerLost) -> NoReturn:
         """Kill the worker and raise WorkerLost with how it ended and what it said last."""
         ended = self._exits(self._launch.grace)  # one that is ending by itself shall tell its own exit status
         self.kill()
@@ -303,7 +302,7 @@ class Worker:
         self.close()
         if ended:
             what += f"; {_status(self._process.returncode)}"
-        raise WorkerLost(f"the worker {what}" + (f"; its last words: {tail}" if tail else ""))
+        raise kind(f"the worker {what}" + (f"; its last words: {tail}" if tail else ""))
 
     def kill(self) -> None:
         """Kill all of the worker. Safe from any thread and any number of times."""

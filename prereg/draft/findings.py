@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "note"]
+"""An error forbids the seal; a warning may be meant; a note says what something that was chosen means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,9 @@ from prereg.draft.findings import Finding
 from prereg.draft.lint_beside import beside_findings
 from prereg.draft.lint_exact import exact_findings
 from prereg.draft.lint_signers import signer_findings
+from prereg.draft.lint_size import shard_size_findings
+from prereg.draft.lint_tries import tries_findings
+from prereg.draft.startup import Startup, startup_of
 from prereg.errors import PreregError
 from prereg.model.study import Channel, Configuration, Protocol, Study
 from prereg.seal.own_files import own_file_problems, own_files
@@ -71,6 +74,7 @@ class CheckReport:
     records: tuple[RecordsRow, ...] = ()
     mechanisms: tuple[MechanismRow, ...] = ()
     cost: tuple[CostRow, ...] = ()
+    startup: Startup | None = None
 
     @property
     def ok(self) -> bool:
@@ -79,7 +83,7 @@ class CheckReport:
 
     @property
     def core_seconds(self) -> float | None:
-        """Seconds of one core for the whole collection, if every rate is known."""
+        """Seconds of one core for all requests and runs, if every rate is known; nothing else is in it."""
         known = [row.core_seconds for row in self.cost]
         return None if None in known else sum(s for s in known if s is not None)
 
@@ -120,6 +124,9 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
     records, mechanisms = tuple(records_table(study)), tuple(mechanism_table(study))
     findings += beside_findings(study, records, mechanisms)
     findings += _size_findings(study, cost)
+    findings += shard_size_findings(study)
+    drawn = [(row.configuration, row.arm, row.core_seconds) for row in cost if row.channel == "draws"]
+    findings += tries_findings(study, drawn)
     return CheckReport(
         study=study,
         findings=tuple(findings),
@@ -130,6 +137,7 @@ def check_study(paths: StudyPaths, *, rates: Rates, harness_sha256: str) -> Chec
         records=records,
         mechanisms=mechanisms,
         cost=cost,
+        startup=startup_of(study),
     )
 
 

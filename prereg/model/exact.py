@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.model.arms import PerArm, Shares
+from prereg.model.attempts import Attempts, Duplicates
 from prereg.model.beside import MechanismDistance
 from prereg.model.law import Outcome
 
 ExactStageVerdict = Literal["DEPARTS", "EQUAL_WITHIN_TOLERANCE", "INCONCLUSIVE", "VOID", "INVALID"]
 ExactReason = Literal[
     "unit-lost",
+    "ceiling",
     "tree",
     "admission",
     "oracle",
@@ -83,6 +85,15 @@ class ExactDecision:
     masses: tuple[EventMasses, ...]
     hypothesis: MechanismDistance | None = None
     """There exactly where a mechanism is registered."""
+    attempts: Attempts | None = None
+    """There exactly in edition 3."""
+    duplicates: Duplicates | None = None
+    """There exactly in edition 3."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it lost a unit: INVALID, or left open by a ceiling (docs/formats.md section 21)."""
+        return self.verdict == "INVALID" or "ceiling" in self.reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

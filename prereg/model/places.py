@@ -1,4 +1,4 @@
-"""Which entry may stand where in a ledger, and what follows from where it stands (formats, 5 and 19)."""
+"""Which entry may stand where in a ledger, and what follows from where it stands (formats, 5, 19 and 21)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from prereg.model.seal import EDITION_2, Entry, EntryType, State
 _ONCE_A_SEAL: tuple[EntryType, ...] = ("cosigned", "timestamped")
 _AFTER_THE_END: tuple[EntryType, ...] = ("analysis", "audit", "pushed", "deviation", "relocation", "closed")
 _JUDGED: tuple[EntryType, ...] = ("analysis", "audit")
-_DURING: tuple[EntryType, ...] = ("shard-stored", "unit-invalid", "collection-ended")
+_DURING: tuple[EntryType, ...] = (
+    "attempt",
+    "shard-stored",
+    "duplicate",
+    "unit-invalid",
+    "collection-ended",
+)
 _SEALS: tuple[EntryType, ...] = ("sealed", "amended")
 
 
@@ -24,7 +30,7 @@ def state(entries: Sequence[Entry]) -> State:
             return "sealed"
         case "collection-ended":
             return "collected" if last.body["complete"] else "collecting"
-        case "collection-started" | "shard-stored" | "unit-invalid":
+        case "collection-started" | "attempt" | "shard-stored" | "duplicate" | "unit-invalid":
             return "collecting"
         case "analysis":
             return "analysed"
@@ -48,25 +54,26 @@ def place_fault(entries: Sequence[Entry], entry: Entry) -> str | None:
     if not entries:
         return None if kind == "sealed" else f"starts with {kind}, not with sealed"
     if kind == "sealed":
-        return "a second sealed entry"
+        return "a second entry 'sealed'"
     last = bearing(entries)
     if last.type == "closed":
-        return f"{kind} after the study was closed"
+        again = kind == "closed"
+        return "a second entry 'closed'" if again else f"an entry {kind!r} after the study was closed"
     if kind not in _AFTER_THE_END:
         if last.type in _JUDGED:
-            return f"{kind} after an {last.type}"
+            return f"an entry {kind!r} after an {last.type}"
         if last.type == "collection-ended" and last.body["complete"]:
-            return f"{kind} after the collection was complete"
+            return f"an entry {kind!r} after the collection was complete"
     if kind == "analysis" and last.type not in ("collection-ended", *_JUDGED):
         return "analysis before a collection has ended"
     if kind == "audit" and last.type not in _JUDGED and not is_complete(entries):
         return "audit before a collection was complete or an analysis"
     if kind in _DURING and last.type in ("sealed", "amended", "collection-ended"):
-        return f"{kind} outside a collection"
+        return f"an entry {kind!r} outside a collection"
     if kind in ("amended", *_ONCE_A_SEAL) and any(e.type == "collection-started" for e in entries):
-        return f"{kind} after a collection was started"
+        return f"an entry {kind!r} after a collection was started"
     if kind in _ONCE_A_SEAL and _said_of_this_seal(entries, entry):
-        return f"a second {kind} of one seal" + (f" by {entry.actor}" if kind == "cosigned" else "")
+        return f"a second entry {kind!r} of one seal" + (f" by {entry.actor}" if kind == "cosigned" else "")
     return None
 
 

@@ -30,7 +30,7 @@ class Record:
     seal: str
     unit: str
     shard: int
-    attempt: Literal[1]
+    attempt: int
     draw: int
     seed: str
     row: int
@@ -48,7 +48,7 @@ class LeafRecord:
     seal: str
     unit: str
     shard: int
-    attempt: Literal[1]
+    attempt: int
     leaf: int
     """Its number, in order of choices."""
     choices: tuple[int, ...]
@@ -68,7 +68,7 @@ class ShardMeta:
     seal: str
     unit: str
     shard: int
-    attempt: Literal[1]
+    attempt: int
     first_seed: str
     requests: int
     rows: int

@@ -24,6 +24,8 @@ EntryType = Literal[
     "deviation",
     "relocation",
     "closed",
+    "attempt",
+    "duplicate",
 ]
 EDITION_2: tuple[EntryType, ...] = (
     "cosigned",
@@ -34,7 +36,9 @@ EDITION_2: tuple[EntryType, ...] = (
     "relocation",
     "closed",
 )
-"""Entries that only a study of edition 2 has (docs/formats.md section 19)."""
+"""Entries that came with edition 2 (docs/formats.md section 19)."""
+EDITION_3: tuple[EntryType, ...] = ("attempt", "duplicate")
+"""Entries that came with edition 3 (docs/formats.md section 21)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +104,5 @@ class Step:
     status: Literal["ok", "failed", "not-checked"]
     applied: int
     detail: str
+    next_step: str | None = None
+    """What gets the user on, where the step failed and one is known."""

@@ -164,7 +164,10 @@ class Ceilings:
     study_seconds: int
     unit_seconds: int
     request_seconds: int
-    on_ceiling: Literal["INVALID"]
+    on_ceiling: Literal["INVALID", "INCONCLUSIVE"]
+    """What a configuration is called that lost a unit to a ceiling; INCONCLUSIVE is of edition 3."""
+    memory_mib: int | None = None
+    """Limit of memory of each worker's container, in 2^20 bytes (edition 3); None: the collector's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,21 +254,31 @@ class Protocol:
     decision: DecisionRule
     missing: Literal["refuse", "bound"]
     stopping: Stopping
-    attempts: Literal[1]
+    attempts: int
+    """How often a unit that fails may be tried, the first time included; 1 before edition 3."""
     ceilings: Ceilings
     exclusions: tuple[str, ...]
     runtime: Literal["venv", "container"]
     power: PowerPlan
     exact: ExactPlan | None = None
     """There exactly when one of the stages is exact."""
-    edition: Literal[2] | None = None
-    """None for edition 1."""
+    edition: Literal[2, 3] | None = None
+    """None for edition 1; `since` asks for it."""
     hypotheses: HypothesesPlan | None = None
     """There exactly when a mechanism is registered."""
     signers: SignersPlan | None = None
     """Whose signatures the seal needs; None where its author's is enough."""
     timestamp: TimestampPlan | None = None
     """There where the seal's signature needs a time stamp."""
+
+    @property
+    def named_authors(self) -> frozenset[str]:
+        """The principals of all authors: whoever is one of them does not audit the study."""
+        return frozenset(author.principal for author in self.authors)
+
+    def since(self, edition: Literal[2, 3]) -> bool:
+        """Whether what came with that edition of the formats applies to this study."""
+        return (self.edition or 1) >= edition
 
     @property
     def reference_arm(self) -> Arm:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prereg.model.arms import PerArm as PerArm
+from prereg.model.attempts import Attempts, Duplicates
 from prereg.model.beside import Compatibility, Exposure, RecordsDecision
 from prereg.model.exact import ExactDecisions
 from prereg.model.law import Outcome
@@ -14,7 +15,14 @@ from prereg.model.study import Rule
 Verdict = Literal["FAILS", "DIFFERS", "NOT_REJECTED", "INCONCLUSIVE", "VOID", "INVALID"]
 Status = Literal["HELD", "FAILED", "NOT_DETERMINED"]
 Reason = Literal[
-    "unit-lost", "off-arm-violation", "calibration-excess", "nothing-proposed", "witness", "bound", "none"
+    "unit-lost",
+    "ceiling",
+    "off-arm-violation",
+    "calibration-excess",
+    "nothing-proposed",
+    "witness",
+    "bound",
+    "none",
 ]
 
 
@@ -80,6 +88,15 @@ class Decision:
     """There exactly where the protocol gives the configuration `records`."""
     hypothesis: Compatibility | None = None
     """There exactly where a mechanism is registered."""
+    attempts: Attempts | None = None
+    """There exactly in edition 3."""
+    duplicates: Duplicates | None = None
+    """There exactly in edition 3."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it lost a unit: INVALID, or left open by a ceiling (docs/formats.md section 21)."""
+        return self.verdict == "INVALID" or "ceiling" in self.reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

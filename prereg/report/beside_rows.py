@@ -11,10 +11,16 @@ from prereg.report import words
 
 
 def rows(study: Study, decisions: Decisions | None) -> list[dict[str, Any]]:
-    """What the page shows of each configuration by draws, in order; nothing of a study of edition 1."""
+    """What the page shows of each configuration by draws, in order; nothing where there is nothing."""
     if decisions is None:
         return []
-    return [_row(study, d) for d in decisions.configurations if d.exposed is not None]
+    return [_row(study, d) for d in decisions.configurations if has_beside(d)]
+
+
+def has_beside(decision: Decision) -> bool:
+    """Whether anything is told beside the verdict: two commands have no drafter that draws are exposed to."""
+    told = decision.records is not None or decision.hypothesis is not None
+    return decision.exposed is not None and (told or decision.rule != "event-gap")
 
 
 def _row(study: Study, decision: Decision) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from prereg.model.exact import ExactDecision, ExactWitness, PremiseTest
 from prereg.model.law import CrashEvent, Decoded, Event, OtherEvent, Outcome, OutcomeEvent
 from prereg.model.study import Configuration, Study
 from prereg.model.verdict import Decisions
-from prereg.report import beside_rows, words
+from prereg.report import beside_rows, tried, words
 from prereg.stats.channels import contradiction
 
 WITNESSES = 12
@@ -81,7 +81,7 @@ def rows(study: Study, decisions: Decisions) -> list[dict[str, Any]]:
             | beside_rows.mechanism(study, decision.id, decision.hypothesis)
             | {
                 "drawn": other,
-                "drawn_word": None if other is None else words.VERDICTS[other.verdict],
+                "drawn_word": None if other is None else tried.word_of(other),
                 "contradiction": None if against is None else words.contradiction(against),
             }
         )
@@ -96,7 +96,9 @@ def _row(study: Study, decision: ExactDecision) -> dict[str, Any]:
     return {
         "decision": decision,
         "configuration": configuration,
-        "word": words.EXACT[decision.verdict],
+        "word": tried.word_of(decision),
+        "tried": tried.beside(decision, arms_of(study)),
+        "differing": tried.differing(decision),
         "reasons": "; ".join(words.EXACT_REASONS[r] for r in decision.reasons),
         "gap_event": None
         if decision.D_event is None
@@ -136,5 +138,9 @@ def tallies(decisions: Decisions | None) -> list[tuple[str, int, words.Word]]:
     """How often each exact verdict occurs, in the order in which the words are defined."""
     if decisions is None or decisions.exact is None:
         return []
-    found = [d.verdict for d in decisions.exact.configurations]
-    return [(v, found.count(v), word) for v, word in words.EXACT.items() if v in found]
+    return tried.tallies(decisions.exact.configurations, words.EXACT)
+
+
+def arms_of(study: Study) -> tuple[str, str]:
+    """The ids of the reference and of the test arm."""
+    return study.protocol.reference_arm.id, study.protocol.test_arm.id

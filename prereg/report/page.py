@@ -18,7 +18,9 @@ from prereg.model.places import deviations_of
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
 from prereg.model.verdict import Decision, Decisions
-from prereg.report import beside_rows, exact_rows, words
+from prereg.model.visible import visible
+from prereg.report import beside_rows, exact_rows, shown, tried, words
+from prereg.report.history import timeline
 from prereg.report.plots import event_plot, gap_plot, law_plot
 from prereg.report.searches import Search
 from prereg.stats.records import record_events
@@ -55,11 +57,14 @@ def render(given: ReportInput) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": _count, "mass": _mass, "number": _number, "tiny": _tiny, "when": _when}
+    environment.filters |= {
+        name: getattr(shown, name) for name in ("count", "mass", "number", "tiny", "unstopped", "when")
+    }
     protocol, decisions = given.study.protocol, given.decisions
     plots: dict[str, markupsafe.Markup] = {}
     laws: dict[str, markupsafe.Markup] = {}
@@ -83,10 +88,11 @@ def render(given: ReportInput) -> str:
         plots=plots,
         style=markupsafe.Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
         timeline=timeline(given.entries),
-        lost=_lost(given.entries),
+        lost=tried.lost(given.entries, protocol),
+        tried_again=tried.tried_again(given.entries, protocol),
         predictions=_predictions(given),
         words=words,
-        tallies=_tallies(decisions),
+        tallies=[] if decisions is None else tried.tallies(decisions.configurations, words.VERDICTS),
         beside=beside_rows.rows(given.study, decisions),
         exact_rows=[] if decisions is None else exact_rows.rows(given.study, decisions),
         exact_tallies=exact_rows.tallies(decisions),
@@ -101,6 +107,11 @@ def render(given: ReportInput) -> str:
     )
 
 
+def _shown(value: object) -> object:
+    """Text that no browser obeys; our own drawings, which are no text of a study, go in as they are."""
+    return visible(value) if type(value) is str else value
+
+
 def _row(given: ReportInput, decision: Decision) -> dict[str, Any]:
     """What the page shows of one configuration."""
     configuration = given.study.protocol.configuration(decision.id)
@@ -111,7 +122,9 @@ def _row(given: ReportInput, decision: Decision) -> dict[str, Any]:
     return {
         "decision": decision,
         "configuration": configuration,
-        "word": words.VERDICTS[decision.verdict],
+        "word": tried.word_of(decision),
+        "tried": tried.beside(decision, exact_rows.arms_of(given.study)),
+        "differing": tried.differing(decision),
         "reasons": "; ".join(words.REASONS[r] for r in decision.reasons),
         "gap_event": None
         if decision.D_event is None
@@ -146,114 +159,7 @@ def _predictions(given: ReportInput) -> list[tuple[Any, str, words.Word | None, 
     ]
 
 
-def _tallies(decisions: Decisions | None) -> list[tuple[str, int, words.Word]]:
-    """How often each verdict occurs, in the order in which the words are defined."""
-    found = [] if decisions is None else [d.verdict for d in decisions.configurations]
-    return [(v, found.count(v), word) for v, word in words.VERDICTS.items() if v in found]
-
-
-def _lost(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Units that the ledger names INVALID, with the reason."""
-    return [(e.body["unit"], e.body["reason"]) for e in entries if e.type == "unit-invalid"]
-
-
 def _networks(entries: Sequence[Entry]) -> list[tuple[str, str | None]]:
     """Whether the network was cut, for each start of a collection, without repeats."""
     found = [(e.body["network"], e.body["network_reason"]) for e in entries if e.type == "collection-started"]
     return list(dict.fromkeys(found))
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the timeline: a ledger entry, or a run of stored shards."""
-
-    seq: str
-    time: str
-    what: str
-    detail: str
-    actor: str
-
-
-def timeline(entries: Sequence[Entry]) -> list[Moment]:
-    """The ledger for people: runs of stored shards become one line."""
-    moments: list[Moment] = []
-    at = 0
-    while at < len(entries):
-        first, last = entries[at], at
-        if first.type == "shard-stored":
-            while last + 1 < len(entries) and entries[last + 1].type == "shard-stored":
-                last += 1
-            run = entries[at : last + 1]
-            draws = sum(e.body["draws"] for e in run)
-            detail = f"{_count(len(run))} shards, {_count(draws)} records, until {_when(run[-1].time)}"
-            seq = str(first.seq) if last == at else f"{first.seq}–{entries[last].seq}"
-            moments.append(Moment(seq, first.time, "shards stored", detail, first.actor))
-        else:
-            moments.append(
-                Moment(str(first.seq), first.time, first.type.replace("-", " "), _detail(first), first.actor)
-            )
-        at = last + 1
-    return moments
-
-
-def _detail(entry: Entry) -> str:
-    body = entry.body
-    match entry.type:
-        case "sealed":
-            return f"seal {body['seal'][:16]}…" + (
-                f", commit {body['commit'][:12]}" if body["commit"] else ""
-            )
-        case "collection-started":
-            return f"attempt {body['attempt']}, {body['workers']} workers, network {body['network']}"
-        case "unit-invalid":
-            return f"{body['unit']}: {body['reason']}"
-        case "collection-ended":
-            done = "complete" if body["complete"] else "not complete"
-            return (
-                f"{done}, {_count(body['stored'])} shards stored, {_count(len(body['invalid']))} units lost"
-            )
-        case "analysis":
-            return f"decisions {body['decisions_sha256'][:16]}…"
-        case "audit":
-            return f"{body['result']}, report {body['report_sha256'][:16]}…"
-        case "cosigned":
-            return f"seal {body['seal'][:16]}…"
-        case "timestamped":
-            return f"the authority says {_when(body['time'])}"
-        case "pushed":
-            return f"{body['remote']}, {body['ref']}, commit {body['commit'][:12]}"
-        case "amended":
-            return f"seal {body['seal'][:16]}… after {body['previous'][:16]}…: {body['reason']}"
-        case "deviation":
-            return f"{', '.join(body['about']) or 'the whole study'}: {body['text']}"
-        case "relocation":
-            return f"{_count(len(body['files']))} files: {body['reason']}"
-        case "closed":
-            return str(body["reason"])
-        case _:
-            return ""
-
-
-def _count(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
-
-
-def _tiny(value: float) -> str:
-    return f"{value:.2g}".replace("-", "−")
-
-
-def _mass(value: float | None) -> str:
-    """A probability: six decimals, or two digits and the power of ten where six would show little."""
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    return f"{value:.6f}" if value >= 1e-4 else f"{value:.1e}".replace("-", "−")
-
-
-def _when(time: str) -> str:
-    return time[:19].replace("T", " ") + " UTC"

@@ -142,6 +142,7 @@ STEPS = {
 }
 REASONS = {
     "unit-lost": "a unit was lost",
+    "ceiling": "a unit was lost to a ceiling",
     "off-arm-violation": "the reference arm broke a rule",
     "calibration-excess": "the reference arm exceeds its law by more than the allowance",
     "nothing-proposed": "nothing was proposed",
@@ -151,6 +152,7 @@ REASONS = {
 }
 EXACT_REASONS = {
     "unit-lost": "a unit was lost",
+    "ceiling": "a unit was lost to a ceiling",
     "tree": "the leaves of an arm are no tree",
     "admission": "a check of the enumeration failed or looked at nothing",
     "oracle": "the off arm differs from the reference law",

@@ -11,9 +11,9 @@ from prereg.errors import UsageError
 from prereg.seal import sshsig
 
 _TIME = re.compile(r"[0-9]{8}([0-9]{4}([0-9]{2})?)?Z?")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _SIGNER = re.compile(
-    r'(?P<names>"[^"]*"|[^ \t"]+)[ \t]+((?P<options>([^ \t"]|"[^"]*")+)[ \t]+)??'
+    r'(?P<names>[^ \t"]+)[ \t]+((?P<options>([^ \t"]|"[^"]*")+)[ \t]+)??'
     r"(?P<key>(ssh-|ecdsa-|sk-)[^ \t]*[ \t]+[^ \t]+)(?P<comment>[ \t].*)?"
 )
 """A line: names, perhaps options, a key's type and the key, perhaps a comment."""
@@ -43,8 +43,9 @@ class AllowedSigner:
 def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ...]:
     """Read OpenSSH's format. Raises UsageError, with the line, for what is not understood.
 
-    Names with wildcards and `cert-authority` are refused: each line says exactly who and which key. A time
-    without a zone counts as UTC. One line that is not understood refuses the whole file.
+    Names with wildcards, quotation marks or white space, and `cert-authority`, are refused: each line says
+    exactly who and which key. A time without a zone counts as UTC. One line that is
+    not understood refuses the whole file.
     """
     try:
         text = data.decode("utf-8")
@@ -52,28 +53,30 @@ def parse_allowed_signers(data: bytes, *, where: str) -> tuple[AllowedSigner, ..
         raise UsageError("is not UTF-8", where=where) from None
     found = []
     for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip(" \t\r")
+        line = raw.strip(" \t")
+        if _CONTROL.search(line):
+            raise UsageError("has a control character", where=f"{where}:{number}")
         if line and not line.startswith("#"):
             found.append(_signer(line, number, f"{where}:{number}"))
     return tuple(found)
 
 
 def _signer(line: str, number: int, where: str) -> AllowedSigner:
-    if _CONTROL.search(line):
-        raise UsageError("has a control character", where=where)
     match = _SIGNER.fullmatch(line)
     if match is None:
         raise UsageError("is not `principals [options] type key`", where=where)
-    names = tuple(match["names"].strip('"').split(","))
+    names = tuple(match["names"].split(","))
     for name in names:
-        if not name or set(name) & set("*?!"):
+        if not name or set(name) & set("*?!") or any(ch.isspace() for ch in name):
             raise UsageError(f"the principal {name!r} is not a plain name", where=where)
     options = _options(match["options"] or "", where)
     try:
         key = sshsig.wire_of(match["key"], where=where)
     except sshsig.BadSignature as error:
-        raise UsageError(error.what, where=where) from None
+        raise UsageError(error.what, where=where, next_step=error.next_step) from None
     namespaces = options.get("namespaces")
+    if namespaces == "":
+        raise UsageError("namespaces names none: the key could sign nothing", where=where)
     after, before = (
         moment(options[name], where=where) if name in options else None
         for name in ("valid-after", "valid-before")

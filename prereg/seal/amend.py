@@ -25,6 +25,7 @@ from prereg.seal.bind import (
 from prereg.seal.build import SealResult, annotate_seal
 from prereg.seal.finish import is_committed
 from prereg.seal.head import REMEDY, head_bytes, sign_head
+from prereg.seal.head_stamps import read_head_stamps
 from prereg.seal.keys import SigningKey
 from prereg.seal.lineage import FOLDER
 from prereg.seal.order import seal_commit
@@ -33,18 +34,18 @@ from prereg.seal.trailers import seal_tag, trailers
 from prereg.seal.trust import trust_files
 from prereg.seal.verified import Run
 from prereg.seal.verify import (
+    order_of_history,
     step_1_folder,
     step_2_manifest,
     step_4_signature,
     step_5_study_files,
     step_6_ledger,
-    step_9_order,
 )
-from prereg.store.files import read_once, write_whole
+from prereg.store.files import read_in, read_once, write_whole
 from prereg.store.folder import partial_of, walk
 from prereg.store.layout import StudyPaths, not_sealed
-from prereg.store.ledger import LedgerWriter, timestamp
-from prereg.store.lock import study_lock
+from prereg.store.ledger import LedgerWriter, parse_time, timestamp
+from prereg.store.lock import outrun, study_lock
 from prereg.store.repo import Repo
 
 
@@ -61,8 +62,8 @@ def amend_study(
     """Seal the study's files as they are now, as an amendment of its present seal.
 
     Raises WrongState if there is no seal, if a collection was started, for edition 1, if nothing changed or
-    the edition did; UsageError for faults of the study; VerificationFailed if the present seal is not sound;
-    Untrusted if the signer is no author.
+    the edition did, or if stamps of heads would not hold any more; UsageError for faults of the study;
+    VerificationFailed if the present seal is not sound; Untrusted if the signer is no author.
     """
     told = words_of(reason, "--reason")
     with study_lock(paths):
@@ -88,11 +89,12 @@ def amend_study(
         if made := _made_already(paths, repo, before, bound, told, principal):
             return made
         _refuse_change(before, bound)
+        _refuse_lost_stamps(before, bound)
         tag = seal_tag(bound.manifest.study, number)
         if repo.tag(tag) is not None:
             raise WrongState(f"the tag {tag} exists", where=str(repo.top), next_step=f"git show {tag}")
         try:
-            head = _write(paths, before, bound, told, key, principal)
+            head = _write(paths, before, bound, told, key, principal, parse_time(created))
             commit = _commit(paths, repo, before, bound, head, principal)
         except BaseException:
             take_back(paths, repo)
@@ -173,7 +175,7 @@ def _present(paths: StudyPaths, repo: Repo) -> Run:
     run.found["files"] = _committed_files(paths, repo, run, commit)
     for step in (step_4_signature, step_5_study_files, step_6_ledger):
         step(run)
-    if run.study.protocol.edition != 2:
+    if not run.study.protocol.since(2):
         raise WrongState(
             "a study of edition 1 has no amendments",
             where=f"{where}/protocol.json",
@@ -189,7 +191,7 @@ def _present(paths: StudyPaths, repo: Repo) -> Run:
     for name in run.tree.files:
         if name.startswith(("records/", "analysis/", "audit/")):
             raise WrongState("there is evidence already", where=name, next_step=f"prereg verify {where}")
-    step_9_order(run)
+    order_of_history(run)
     _refuse_uncommitted(paths, repo, run)
     return run
 
@@ -241,6 +243,20 @@ def _refuse_change(before: Run, bound: Bound) -> None:
         )
 
 
+def _refuse_lost_stamps(before: Run, bound: Bound) -> None:
+    """Raise WrongState if stamps of heads would not hold any more: the new seal's roots judge them."""
+    protocol = bound.study.protocol
+    roots = protocol.timestamp.roots if protocol.timestamp is not None else None
+    files = {} if roots is None else {roots: read_in(before.paths.root, roots)[0]}
+    now = read_head_stamps(before.read, before.tree, protocol, files=files, trust=before.trust)
+    if now.fault is not None:
+        raise WrongState(
+            f"with these roots a stamp of a head would not hold any more: {now.fault.what}",
+            where="protocol.json#/timestamp",
+            next_step=f"keep the roots or add to them; or git rm -r {before.paths.stamps} and lose them",
+        )
+
+
 def _same(before: Run, bound: Bound) -> bool:
     old, new = before.manifest, bound.manifest
     return (old.files, old.environments, old.images) == (new.files, new.environments, new.images)
@@ -271,8 +287,19 @@ def _made_already(
     return SealResult(seal=before.seal, manifest=before.manifest, head=head, commit=commit, tag=tag)
 
 
-def _write(paths: StudyPaths, before: Run, bound: Bound, reason: str, key: SigningKey, principal: str) -> str:
-    """Keep the old seal, write the new one and its entry, sign the head; returns the head."""
+def _write(
+    paths: StudyPaths,
+    before: Run,
+    bound: Bound,
+    reason: str,
+    key: SigningKey,
+    principal: str,
+    created: datetime,
+) -> str:
+    """Keep the old seal, write the new one and its entry, sign the head; returns the head.
+
+    The entry has the manifest's time: a clock that was set back meanwhile would enter it before its seal.
+    """
     kept = [n for n in before.tree.files if n.startswith("seal/") and not n.startswith(f"{FOLDER}/")]
     for name in kept:
         write_whole(paths.lineage / before.seal / name.removeprefix("seal/"), read_once(paths.root / name))
@@ -295,8 +322,8 @@ def _write(paths: StudyPaths, before: Run, bound: Bound, reason: str, key: Signi
     }
     with LedgerWriter.open(paths) as writer:
         if seals(writer.entries)[-1] != before.seal:
-            raise VerificationFailed("another program added to it meanwhile", where="ledger.jsonl")
-        writer.append("amended", body, principal)
+            raise outrun()
+        writer.append("amended", body, principal, now=created)
         head = head_bytes(bound.manifest.study, writer.entries, writer.head)
         write_whole(paths.head, head)
         write_whole(paths.head_signature, sign_head(head, key))

@@ -169,7 +169,7 @@ def _refuse_stale_events(study: Study, code: Mapping[str, bytes]) -> None:
 
 def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, created: str) -> None:
     """Raise Untrusted unless this key is an author's, of that name, that signs seals at that time."""
-    trust_rules.check_signer(
+    trust_rules.check_own_signer(
         trust_rules.load_trust(paths),
         principal=principal,
         public_key=key.public_key,

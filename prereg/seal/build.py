@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -98,10 +99,16 @@ def refuse_seal(paths: StudyPaths) -> None:
 
 def _cleared(paths: StudyPaths, repo: Repo) -> Tree:
     """The folder's files, without the unfinished writes of a seal that was killed."""
-    if not repo.is_tracked(paths.manifest):
+    if not _in_head(repo, paths.manifest):
         for file in leftovers(paths):
             file.unlink()
     return walk(paths)
+
+
+def _in_head(repo: Repo, path: Path) -> bool:
+    """Whether the last commit has the file; a seal that is killed may leave it in the index alone."""
+    commit = repo.head()
+    return commit is not None and repo.blob_at(commit, path) is not None
 
 
 def _refuse_folder(paths: StudyPaths, repo: Repo, tree: Tree) -> None:
@@ -110,12 +117,14 @@ def _refuse_folder(paths: StudyPaths, repo: Repo, tree: Tree) -> None:
     where = str(paths.root)
     for name in ("seal/manifest.json", "ledger.jsonl"):
         if name in tree.files:
-            if repo.is_tracked(paths.root / name):
+            if _in_head(repo, paths.root / name):
                 raise WrongState("the study is sealed", where=where, next_step=f"prereg status {where}")
+            made = (paths.seal, paths.code, paths.ledger, paths.head, paths.head_signature)
+            left = " ".join(shlex.quote(str(path)) for path in made if path.exists())
             raise WrongState(
                 "holds a seal that was never committed: sealing was interrupted",
                 where=str(paths.root / name),
-                next_step=f"cd {where} && rm -r seal code ledger.*, then prereg seal",
+                next_step=f"rm -r {left}, then prereg seal {where}",
             )
     refuse_unsealable(paths, repo, tree)
     for name in tree.files:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from prereg.model.seal import Manifest
 from prereg.seal.agree import differences
 from prereg.seal.manifest import WHERE, read_manifest
 from prereg.seal.order import seal_commit
+from prereg.seal.verified import stored_shards
 from prereg.store.files import read_in, read_with_mode
 from prereg.store.folder import is_known, is_unsealed, walk
 from prereg.store.harness import harness_files
@@ -51,6 +53,8 @@ class StudyDiff:
     """Sealed harness against the installed one: for information, a study runs its sealed copy."""
     decisions: tuple[str, ...]
     """Where analysis/decisions.json says other than what the ledger's analysis wrote, value by value."""
+    records: tuple[str, ...]
+    """Files of stored shards that are not as the ledger has them, each with what is the matter."""
 
 
 def diff_study(paths: StudyPaths) -> StudyDiff:
@@ -101,6 +105,7 @@ def diff_study(paths: StudyPaths) -> StudyDiff:
         files=tuple(found),
         harness=_harness(paths, manifest),
         decisions=_decisions(paths),
+        records=_records(paths, tree.files),
     )
 
 
@@ -125,6 +130,25 @@ def _decisions(paths: StudyPaths) -> tuple[str, ...]:
     except PreregError as error:
         return (error.what,)
     return tuple(found) or ("every value is the same, the bytes are not",)
+
+
+def _records(paths: StudyPaths, present: Collection[str]) -> tuple[str, ...]:
+    """What the files of records are, against the digests that the ledger has of them."""
+    entries = read_ledger(read_in(paths.root, "ledger.jsonl")[0]) if paths.ledger.exists() else ()
+    found = []
+    for (unit, attempt, shard), body in stored_shards(entries).items():
+        for file, field in (
+            (paths.shard_records(unit, shard, attempt), "records_sha256"),
+            (paths.shard_meta(unit, shard, attempt), "meta_sha256"),
+        ):
+            name = file.relative_to(paths.root).as_posix()
+            if name not in present:
+                found.append(f"{name} is missing")
+                continue
+            now, _, note = _now(paths, name)
+            if now is None or digest(now) != body[field]:
+                found.append(f"{name} {note or 'is not as it was stored'}")
+    return tuple(found)
 
 
 def _head_blob(paths: StudyPaths) -> bytes | None:

@@ -15,12 +15,12 @@ from prereg.seal import sshsig
 from prereg.seal.enter import enter
 from prereg.seal.keys import SigningKey
 from prereg.seal.signers import Signatures
-from prereg.seal.trust import AUTHOR, SEAL, check_signer, load_trust, refuse_uncommitted
+from prereg.seal.trust import AUTHOR, SEAL, check_own_signer, load_trust, refuse_uncommitted
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import verify_study
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import read_ledger
+from prereg.store.ledger import mend, read_ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def _refuse(verified: VerifiedStudy, key: SigningKey, principal: str) -> None:
         raise UsageError(
             f"{principal} is none of the protocol's signers: {', '.join(plan.principals)}", where="--key"
         )
-    check_signer(
+    check_own_signer(
         load_trust(verified.paths),
         principal=principal,
         public_key=key.public_key,
@@ -98,6 +98,7 @@ def _discard_unentered(paths: StudyPaths, principal: str) -> None:
     file = paths.cosignature(principal)
     if not file.is_file() or not paths.ledger.is_file():
         return
+    mend(paths)
     span = spans(read_ledger(read_once(paths.ledger)))[-1]
     if not any(e.type == "cosigned" and e.actor == principal for e in span):
         sshsig.parse(read_once(file), where=str(file))  # what is no signature is not ours to remove

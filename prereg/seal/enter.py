@@ -7,18 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prereg.errors import PreregError, VerificationFailed, WrongState
+from prereg.errors import PreregError, WrongState
 from prereg.model.places import place_fault
 from prereg.model.seal import EDITION_2, Entry, EntryType
 from prereg.seal.finish import is_committed, refuse_uncommitted_of_others, sign_head_and_commit
 from prereg.seal.head import ROLES
 from prereg.seal.keys import SigningKey
-from prereg.seal.trust import LEDGER, check_signer, load_trust
+from prereg.seal.trust import LEDGER, check_own_signer, load_trust
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
 from prereg.store.folder import leftovers
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import LedgerWriter
+from prereg.store.ledger import LedgerWriter, mend
+from prereg.store.lock import outrun, study_lock
+from prereg.store.repo import Repo
 
 ONE_ENTRY: tuple[EntryType, ...] = ("cosigned", "timestamped", "pushed", "deviation", "closed")
 """Entries that a verb makes alone: cut off after one, nothing but its head and its commit is missing."""
@@ -41,26 +43,33 @@ def enter(
 ) -> tuple[Entry, str]:
     """Add one entry of that kind to a verified study's ledger; returns it and the commit.
 
-    What a killed run of such a verb left unsigned is signed and committed first; if that was this very entry,
-    no second one is made. `meanwhile` is called between the entry and its signature. Raises WrongState where
-    the entry may not stand or the study is of edition 1, Untrusted for a signer without the role, and what
-    `verify_study` raises.
+    The study is locked from the first look on: what another verb has half written looks like a fault. What a
+    killed run of such a verb left unsigned is signed and committed first. If that is this very entry, or a
+    deviation in the same words, no second one is made: whoever runs a killed verb again may not know how far
+    it came. `meanwhile` is called between the entry and its signature. Raises WrongState where the entry may
+    not stand or the study is of edition 1, Untrusted for a signer without the role, and what `verify_study`
+    raises.
     """
-    verified = admit(paths, kind, key=key, principal=principal, gate=gate)
-    told = dict(body(verified))
-    with LedgerWriter.open(paths) as writer:
-        if writer.head != verified.head:
-            raise VerificationFailed("another program added to it meanwhile", where="ledger.jsonl")
-        for file in leftovers(paths):
-            if file.parent == paths.root:  # a head that was being written
-                file.unlink()
-        last = writer.entries[-1]
-        if last.type == kind and last.body == told and last.actor == principal and not is_committed(paths):
-            entry = last
-        else:
-            entry = writer.append(kind, told, principal)
-        meanwhile()
-        commit = sign_head_and_commit(paths, key=key, principal=principal, message=message, touched=touched)
+    with study_lock(paths):
+        verified = admit(paths, kind, key=key, principal=principal, gate=gate)
+        told = dict(body(verified))
+        with LedgerWriter.open(paths) as writer:
+            if writer.head != verified.head:
+                raise outrun()
+            for file in leftovers(paths):
+                if file.parent == paths.root:  # a head that was being written
+                    file.unlink()
+            last = writer.entries[-1]
+            again = (last.type, last.body, last.actor) == (kind, told, principal)
+            whole = again and is_committed(paths)
+            # Words that were said are said; what another verb does anew, it may have to do again.
+            if whole and kind == "deviation" and (commit := Repo.find(paths.root).head()):
+                return last, commit
+            entry = last if again and not whole else writer.append(kind, told, principal)
+            meanwhile()
+            commit = sign_head_and_commit(
+                paths, key=key, principal=principal, message=message, touched=touched
+            )
     return entry, commit
 
 
@@ -68,15 +77,16 @@ def admit(
     paths: StudyPaths, kind: EntryType, *, key: SigningKey, principal: str, gate: Gate | None = None
 ) -> VerifiedStudy:
     """The verified study, if `principal` may add an entry of that kind to it now. Raises as `enter` does."""
+    mend(paths)
     verified = _verified(paths, kind, principal, gate or (lambda lenient: _gate(paths, lenient)))
     where = str(paths.root)
-    if kind in EDITION_2 and verified.study.protocol.edition != 2:
+    if kind in EDITION_2 and not verified.study.protocol.since(2):
         raise WrongState(
             f"a study of edition 1 has no entry {kind}; its protocol says no `edition`",
             where=f"{where}/protocol.json",
             next_step=f"prereg status {where}",
         )
-    check_signer(
+    check_own_signer(
         load_trust(paths),
         principal=principal,
         public_key=key.public_key,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from prereg.errors import EvidenceIncomplete, VerificationFailed
@@ -13,66 +15,38 @@ from prereg.model.study import Study, Unit
 from prereg.model.tree import UnitTree
 from prereg.seal.beside import has_records
 from prereg.seal.leaves import read_tree
+from prereg.seal.metas import check_meta, check_stored, check_times, read_meta
 from prereg.seal.packing import BadShard
-from prereg.seal.records import check_meta, check_stored, has_drafter, read_meta, read_shard
+from prereg.seal.records import has_drafter, read_shard
+from prereg.seal.shard_set import Place, name_of, shard_files
 from prereg.seal.verified import VerifiedStudy
 from prereg.store.files import read_once, size_in
-from prereg.store.folder import shard_at
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import parse_time
 
 
-def check_shard_set(
-    stored: Mapping[tuple[str, int], Mapping[str, Any]],
-    planned: Mapping[tuple[str, int], Shard],
-    invalid: Mapping[str, str],
-    files: Sequence[str],
-    *,
-    complete: bool,
-    orphans: bool,
-) -> int:
-    """Check that the shards on disk are the ledger's and, if `complete`, the plan's; returns how many.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the ledger says before it has a shard stored: the shard's meta must be of that."""
 
-    With `orphans` files without a ledger entry are let through, as a killed collector leaves them. Raises
-    EvidenceIncomplete for what is missing and VerificationFailed for what is too much.
-    """
-    on_disk = {at for name in files if (at := shard_at(name)) is not None}
-    for unit, index in stored:
-        for kind in ("jsonl.gz", "meta.json"):
-            if (unit, index, kind) not in on_disk:
-                raise VerificationFailed(
-                    "the file is missing; ledger.jsonl holds its shard as stored",
-                    where=f"records/{unit}/{index:05d}.{kind}",
-                    next_step="git checkout -- records",
-                )
-    for unit, index, kind in sorted(on_disk):
-        where = f"records/{unit}/{index:05d}.{kind}"
-        if (unit, index) not in planned:
-            raise VerificationFailed("is no shard of the plan", where=where)
-        if (unit, index) not in stored and not orphans:
-            raise VerificationFailed(
-                "has no ledger entry: it was not stored by a finished write",
-                where=where,
-                next_step="prereg collect DIR",
-            )
-    if complete:
-        for unit, index in planned:
-            if unit not in invalid and (unit, index) not in stored:
-                raise EvidenceIncomplete(
-                    "the collection is called complete without this shard",
-                    where=f"records/{unit}/{index:05d}.jsonl.gz",
-                )
-    return len(stored)
+    sealed: datetime
+    """The time of the entry of the present seal: nothing amends a plan once there is data."""
+    networks: frozenset[str] = frozenset()
+    """Those of the collections that had begun by then."""
 
 
-def networks_before(entries: Sequence[Entry]) -> dict[tuple[str, int], frozenset[str]]:
-    """For each stored shard, by unit and number, the networks of the collections that had begun by then."""
-    begun: frozenset[str] = frozenset()
-    found: dict[tuple[str, int], frozenset[str]] = {}
+def told_before(entries: Sequence[Entry]) -> dict[Place, Before]:
+    """What stands before each stored shard of every attempt, in a ledger that begins with its seal."""
+    before = Before(sealed=parse_time(entries[0].time))
+    found: dict[Place, Before] = {}
     for entry in entries:
-        if entry.type == "collection-started":
-            begun |= {entry.body["network"]}
+        if entry.type == "amended":
+            before = replace(before, sealed=parse_time(entry.time))
+        elif entry.type == "collection-started":
+            before = replace(before, networks=before.networks | {entry.body["network"]})
         elif entry.type == "shard-stored":
-            found.setdefault((entry.body["unit"], entry.body["shard"]), begun)
+            body = entry.body
+            found.setdefault((body["unit"], body["attempt"], body["shard"]), before)
     return found
 
 
@@ -100,18 +74,19 @@ def authenticated_shard(
     seal: str,
     shard: Shard,
     body: Mapping[str, Any],
-    networks: Collection[str],
+    before: Before,
 ) -> tuple[ShardMeta, list[Record]]:
     """Read one shard of draws, each of its two files once, and authenticate it.
 
-    Raises BadShard or EvidenceIncomplete.
-
-    `networks` are those of the collections that had begun when the shard was stored.
+    Raises BadShard or EvidenceIncomplete. `before` is what the ledger says before the shard is stored.
     """
-    gz, meta, where = _stored(paths, study, manifest, seal, shard, body, networks)
+    gz, meta, where = stored_files(paths, study, manifest, seal, shard, body, before)
     drafter = has_drafter(study.protocol, shard.unit)
     beside = has_records(study.protocol, shard.unit)
-    return meta, read_shard(gz, meta, shard, seal=seal, drafter=drafter, where=where, beside=beside)
+    found = read_shard(
+        gz, meta, shard, seal=seal, drafter=drafter, where=where, beside=beside, attempt=body["attempt"]
+    )
+    return meta, found
 
 
 def authenticated_tree(
@@ -121,29 +96,32 @@ def authenticated_tree(
     seal: str,
     shard: Shard,
     body: Mapping[str, Any],
-    networks: Collection[str],
+    before: Before,
 ) -> UnitTree:
     """Read the one shard of an exact unit, its two files once, and authenticate it. Raises as for draws."""
-    gz, meta, where = _stored(paths, study, manifest, seal, shard, body, networks)
+    gz, meta, where = stored_files(paths, study, manifest, seal, shard, body, before)
     drafter = has_drafter(study.protocol, shard.unit)
-    return read_tree(gz, meta, shard, seal=seal, drafter=drafter, where=where)
+    return read_tree(gz, meta, shard, seal=seal, drafter=drafter, where=where, attempt=body["attempt"])
 
 
-def _stored(
+def stored_files(
     paths: StudyPaths,
     study: Study,
     manifest: Manifest,
     seal: str,
     shard: Shard,
     body: Mapping[str, Any],
-    networks: Collection[str],
+    before: Before,
 ) -> tuple[bytes, ShardMeta, str]:
-    """The bytes of a shard's records, its checked meta, and its name."""
+    """The bytes of a stored shard's records, its checked meta, and its name.
+
+    Raises as `authenticated_shard`.
+    """
     unit = shard.unit
-    folder = f"records/{unit.id}/{shard.name}"
-    where, meta_where = f"{folder}.jsonl.gz", f"{folder}.meta.json"
-    gz = _read(paths.shard_records(unit.id, shard.index), where)
-    meta_bytes = _read(paths.shard_meta(unit.id, shard.index), meta_where)
+    attempt: int = body["attempt"]
+    where, meta_where = shard_files([(unit.id, attempt, shard.index)])
+    gz = _read(paths.shard_records(unit.id, shard.index, attempt), where)
+    meta_bytes = _read(paths.shard_meta(unit.id, shard.index, attempt), meta_where)
     meta = read_meta(meta_bytes, where=meta_where)
     check_stored(gz, meta_bytes, meta, body, where=where, meta_where=meta_where)
     build = study.protocol.configuration(unit.configuration).build
@@ -154,8 +132,10 @@ def _stored(
         seal=seal,
         environment=manifest.environments.get(build),
         where=meta_where,
+        attempt=attempt,
     )
-    if meta.network not in networks:
+    check_times(meta, before.sealed, where=meta_where)
+    if meta.network not in before.networks:
         raise BadShard(
             f"is {meta.network!r}, as in no collection before this shard was stored",
             where=f"{meta_where}#/network",
@@ -172,21 +152,21 @@ def authenticated_records(verified: VerifiedStudy) -> Iterator[tuple[Unit, list[
     """
     _refuse_missing(verified)
     stored, lost = verified.stored, verified.lost()
-    study, networks = verified.study, networks_before(verified.entries)
+    study, before = verified.study, told_before(verified.entries)
     for unit in study.protocol.units("draws"):
         if unit.id in lost:
             continue
         records: list[Record] = []
         for shard in shards_of(study.protocol, study.seeds, unit):
-            place = (unit.id, shard.index)
+            body = stored[unit.id, shard.index]
             _, found = authenticated_shard(
                 verified.paths,
                 study,
                 verified.manifest,
                 verified.seal,
                 shard,
-                stored[place],
-                networks[place],
+                body,
+                before[unit.id, body["attempt"], shard.index],
             )
             records.extend(found)
         yield unit, records
@@ -199,21 +179,21 @@ def exact_trees(verified: VerifiedStudy) -> dict[str, UnitTree]:
     """
     _refuse_missing(verified)
     stored, lost = verified.stored, verified.lost()
-    study, networks = verified.study, networks_before(verified.entries)
+    study, before = verified.study, told_before(verified.entries)
     found: dict[str, UnitTree] = {}
     for unit in study.protocol.units("exact"):
         if unit.id in lost:
             continue
         (shard,) = shards_of(study.protocol, study.seeds, unit)
-        place = (unit.id, shard.index)
+        body = stored[unit.id, shard.index]
         found[unit.id] = authenticated_tree(
             verified.paths,
             study,
             verified.manifest,
             verified.seal,
             shard,
-            stored[place],
-            networks[place],
+            body,
+            before[unit.id, body["attempt"], shard.index],
         )
     return found
 
@@ -222,9 +202,10 @@ def _refuse_missing(verified: VerifiedStudy) -> None:
     """Raise EvidenceIncomplete if a shard is missing and the protocol does not bound it."""
     missing = verified.missing()
     if missing and verified.study.protocol.missing == "refuse":
+        first = missing[0]
         raise EvidenceIncomplete(
-            f"{len(missing)} shards are missing, the first of unit {missing[0].unit.id}",
-            where=f"records/{missing[0].unit.id}/{missing[0].name}.jsonl.gz",
+            f"{len(missing)} shards are missing, the first of unit {first.unit.id}",
+            where=name_of(first.unit.id, verified.attempt_of(first.unit.id), first.index, "jsonl.gz"),
             next_step=f"prereg collect {verified.paths.root}",
         )
 

@@ -1,5 +1,7 @@
 """Signing keys: an Ed25519 file, any other file that ssh-keygen signs with, or a key of an ssh-agent.
 
+Any other file is one behind a passphrase too, or one whose key a hardware token holds.
+
 Whatever makes a signature, it is checked here before it is used, and written in the one form that section 3
 of docs/formats.md asks for.
 """
@@ -7,9 +9,7 @@ of docs/formats.md asks for.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,12 +27,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from prereg.errors import UsageError
-from prereg.seal import agent, sshsig
+from prereg.seal import agent, keygen, sshsig, sshsk, sshwire
 from prereg.seal.sshwire import string
 
 MAX_KEY_FILE = 65_536
-KEYGEN_SECONDS = 60
-"""Longest time that ssh-keygen gets: it asks nobody anything."""
 _PUBLIC = (b"ssh-", b"ecdsa-", b"sk-")
 
 
@@ -99,8 +97,9 @@ def load_key(key: Path | str) -> SigningKey:
     """The key that `--key` names: a private key file, a public one whose private half the ssh-agent holds, or
     `agent:SHA256:…`.
 
-    Raises UsageError if it is missing, readable by others, protected by a passphrase, or of a kind that this
-    program cannot verify.
+    The file of a hardware token's key holds a handle; the token signs. Nobody is asked for anything before
+    something is to be signed. Raises UsageError if the key is missing, readable by others, or of a kind that
+    this program cannot verify.
     """
     if str(key).startswith(agent.PREFIX):
         return _by_agent(str(key).removeprefix(agent.PREFIX), str(key))
@@ -110,7 +109,9 @@ def load_key(key: Path | str) -> SigningKey:
         return _by_public_file(path, data)
     if mode & 0o077:
         if b"PRIVATE KEY" not in data:
-            raise UsageError("is not a private key that OpenSSH can use", where=str(path), next_step=_NEW)
+            raise UsageError(
+                "is not a private key that OpenSSH can use", where=str(path), next_step=keygen.NEW
+            )
         raise UsageError(
             f"has mode {stat.S_IMODE(mode):04o}: others can read the key",
             where=str(path),
@@ -118,16 +119,12 @@ def load_key(key: Path | str) -> SigningKey:
         )
     try:
         private = load_ssh_private_key(data, password=None)
-    except TypeError:
-        raise UsageError(
-            "is protected by a passphrase, which cannot be asked for here",
-            where=str(path),
-            next_step=f"ssh-add {path}, then --key {path}.pub",
-        ) from None
-    except (ValueError, UnsupportedAlgorithm):
-        # PEM, or a kind that only OpenSSH knows.
-        return _by_keygen(path)
-    return _in_memory(private, str(path)) if isinstance(private, Ed25519PrivateKey) else _by_keygen(path)
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        # Behind a passphrase, in PEM, on a hardware token, or of a kind that only OpenSSH knows.
+        return _by_keygen(path, data)
+    if isinstance(private, Ed25519PrivateKey):
+        return _in_memory(private, str(path))
+    return _by_keygen(path, data)
 
 
 def read_public(path: Path) -> str:
@@ -137,11 +134,12 @@ def read_public(path: Path) -> str:
     try:
         sshsig.wire_of(line, where=str(path))
     except sshsig.BadSignature as error:
-        raise UsageError(error.what, where=str(path), next_step="name the file that ends in .pub") from None
+        step = error.next_step or "name the file that ends in .pub"
+        raise UsageError(error.what, where=str(path), next_step=step) from None
     return line
 
 
-_NEW = "prereg key new PATH, or ssh-keygen -t ed25519 -N ''"
+_A_FILE = "name a key file of yours, or prereg key new FILE --principal NAME --role ROLE"
 
 
 def _read(path: Path) -> tuple[bytes, int]:
@@ -154,9 +152,10 @@ def _read(path: Path) -> tuple[bytes, int]:
             "there is no such key", where=str(path), next_step=f"prereg key new {path}"
         ) from None
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from None
+        what = f"cannot be read: {error.strerror}"
+        raise UsageError(what, where=str(path), next_step=_A_FILE) from None
     if not stat.S_ISREG(mode):
-        raise UsageError("is not a regular file", where=str(path))
+        raise UsageError("is not a regular file", where=str(path), next_step=_A_FILE)
     return data, mode
 
 
@@ -203,57 +202,37 @@ def _by_agent(fingerprint: str, name: str) -> SigningKey:
     return SigningKey(public_key=wire, public_line=line, name=name, _make=make)
 
 
-def _by_keygen(path: Path) -> SigningKey:
+def _by_keygen(path: Path, data: bytes) -> SigningKey:
     """A key file that ssh-keygen can use, and this program only through it."""
-    done = _keygen(["-y", "-P", "", "-f", str(path)], b"", str(path))
-    line = " ".join(done.stdout.decode("utf-8", "replace").split()[:2])
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        if any("passphrase" in text for text in said):
-            raise UsageError(
-                "is protected by a passphrase, which cannot be asked for here",
-                where=str(path),
-                next_step=f"ssh-add {path}, then --key {path}.pub",
-            )
-        raise UsageError("is not a private key that OpenSSH can use", where=str(path), next_step=_NEW)
+    line = _public_half(path, data)
     _refuse_kind(line, str(path))
+    wire = sshsig.wire_of(line, where=str(path))
+    token = sshsk.is_token(wire)
 
     def make(message: bytes, namespace: str) -> bytes:
-        made = _keygen(["-q", "-Y", "sign", "-f", str(path), "-n", namespace], message, str(path))
-        if made.returncode != 0:
-            said = made.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UsageError(
-                f"ssh-keygen does not sign with it: {said[-1][:120] if said else made.returncode}",
-                where=str(path),
-                next_step=_NEW,
-            )
-        return sshsig.normalised(made.stdout, where=str(path))
+        return keygen.sign(path, message, namespace, token=token)
 
-    wire = sshsig.wire_of(line, where=str(path))
     return SigningKey(public_key=wire, public_line=line, name=str(path), _make=make)
 
 
-def _keygen(arguments: list[str], stdin: bytes, where: str) -> subprocess.CompletedProcess[bytes]:
-    """Run ssh-keygen where it can ask nobody: no terminal, no helper that asks for a passphrase."""
-    program = shutil.which("ssh-keygen")
-    if program is None:
-        raise UsageError(
-            "only ssh-keygen can use this key, and OpenSSH is not installed",
-            where=where,
-            next_step="install openssh-client, or prereg key new",
-        )
-    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "SSH_ASKPASS")}
-    try:
-        return subprocess.run(
-            [program, *arguments],
-            input=stdin,
-            capture_output=True,
-            timeout=KEYGEN_SECONDS,
-            env={**environment, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"},
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"ssh-keygen took over {KEYGEN_SECONDS} s", where=where, next_step=_NEW) from None
+def _public_half(path: Path, data: bytes) -> str:
+    """The public line of a private key file, without asking anybody for a passphrase.
+
+    Behind a passphrase OpenSSH's own form has it in the clear; of another form it must lie beside. It is what
+    a signature is held against, so one that belongs to another key signs nothing.
+    """
+    if (found := keygen.public_line(path)) is not None:
+        return found
+    if (wire := sshwire.public_of_private(data)) is not None:
+        return sshsig.line_of(wire)
+    beside = path.with_name(path.name + ".pub")
+    if beside.is_file():
+        return read_public(beside)
+    raise UsageError(
+        "is protected by a passphrase, and its public half does not lie beside it",
+        where=str(path),
+        next_step=f"ssh-keygen -y -f {path} > {beside}",
+    )
 
 
 def _refuse_kind(line: str, where: str) -> None:
@@ -262,14 +241,16 @@ def _refuse_kind(line: str, where: str) -> None:
     if kind not in sshsig.KEY_TYPES:
         known = ", ".join(sorted(name.decode() for name in sshsig.KEY_TYPES))
         raise UsageError(
-            f"is a key of type {kind.decode()}; signatures by {known} are known", where=where, next_step=_NEW
+            f"is a key of type {kind.decode()}; signatures by {known} are known",
+            where=where,
+            next_step=keygen.NEW,
         )
-    public = load_ssh_public_key(line.encode())
+    public = None if kind in sshsk.TYPES else load_ssh_public_key(line.encode())
     if isinstance(public, RSAPublicKey) and public.key_size < sshsig.MIN_RSA_BITS:
         raise UsageError(
             f"is an RSA key of {public.key_size} bits; {sshsig.MIN_RSA_BITS} are needed",
             where=where,
-            next_step=_NEW,
+            next_step=keygen.NEW,
         )
 
 

@@ -17,7 +17,7 @@ from prereg.model.plan import Shard
 from prereg.model.record import Counters, LeafRecord, ShardMeta
 from prereg.model.tree import TreeLeaf, TreeMeta, UnitTree
 from prereg.seal.packing import BadShard, Encoded, pack, unpack
-from prereg.seal.records import counters_fault, is_count, outcome_fault
+from prereg.seal.records import counters_fault, is_attempt, is_count, outcome_fault
 
 KINDS = "tdarb"
 """Token, drafter's token, acceptance, residual, bonus."""
@@ -51,8 +51,10 @@ def encode_tree(leaves: Iterable[LeafRecord]) -> Encoded:
     return pack(b"".join(lines))
 
 
-def read_tree(gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: bool, where: str) -> UnitTree:
-    """The tree of one exact unit, each leaf authenticated against the plan.
+def read_tree(
+    gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: bool, where: str, attempt: int = 1
+) -> UnitTree:
+    """The tree of one exact unit in one attempt, each leaf authenticated against the plan.
 
     `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0. Raises
     BadShard, with the line and the field, for the first fault.
@@ -60,20 +62,28 @@ def read_tree(gz: bytes, meta: ShardMeta, shard: Shard, *, seal: str, drafter: b
     if meta.tree is None:
         raise BadShard("an exact unit's meta has a tree", where=where)
     lines = unpack(gz, meta, where).splitlines(keepends=True)
-    name = "/".join(where.split("/")[-2:])
     if len(lines) != meta.draws:
         raise BadShard(f"has {len(lines)} leaves; its meta says {meta.draws}", where=where)
+    found = read_leaves(lines, shard, seal=seal, drafter=drafter, where=where, attempt=attempt)
+    check_tree_meta(meta.tree, found, where=where)
+    return UnitTree(leaves=tuple(found), meta=meta.tree)
+
+
+def read_leaves(
+    lines: Sequence[bytes], shard: Shard, *, seal: str, drafter: bool, where: str, attempt: int = 1
+) -> list[TreeLeaf]:
+    """The leaves of these lines, newlines included, as `read_tree` reads them but for what a meta says."""
+    name = "/".join(where.split("/")[-2:])
     found: list[TreeLeaf] = []
     for number, line in enumerate(lines):
         at = f"{name}:{number + 1}"
-        leaf = _leaf(line, shard, seal, number, at)
+        leaf = _leaf(line, shard, seal, attempt, number, at)
         if found and not found[-1].choices < leaf.choices:
             raise BadShard("does not follow the line before it in order of choices", where=f"{at}#/choices")
         if not drafter and (leaf.proposals or leaf.verifications or leaf.accepted):
             raise BadShard("counts proposals in an arm without a drafter", where=f"{at}#/counters")
         found.append(leaf)
-    check_tree_meta(meta.tree, found, where=where)
-    return UnitTree(leaves=tuple(found), meta=meta.tree)
+    return found
 
 
 def check_tree_meta(tree: TreeMeta, leaves: Sequence[TreeLeaf | LeafRecord], *, where: str) -> None:
@@ -120,8 +130,8 @@ def leaf_fault(value: object) -> str | None:
     for field in ("shard", "leaf", "filled"):
         if not is_count(value[field]):
             return f"{field} is not a count"
-    if not is_count(value["attempt"]) or value["attempt"] != 1:
-        return "attempt is not 1"
+    if not is_attempt(value["attempt"]):
+        return "attempt is not one of 1 to 9"
     if not isinstance(value["closed"], bool):
         return "closed is neither true nor false"
     return _path_fault(value) or _counts_fault(value["counters"]) or _outcome_fault(value["outcome"])
@@ -163,7 +173,7 @@ def _lengths_fault(choices: Sequence[int], kinds: str, p: Sequence[float]) -> st
     return None
 
 
-def _leaf(line: bytes, shard: Shard, seal: str, number: int, where: str) -> TreeLeaf:
+def _leaf(line: bytes, shard: Shard, seal: str, attempt: int, number: int, where: str) -> TreeLeaf:
     try:
         value = loads_machine(line, where=where)
     except MalformedJson as error:
@@ -171,7 +181,13 @@ def _leaf(line: bytes, shard: Shard, seal: str, number: int, where: str) -> Tree
     if fault := leaf_fault(value):
         raise BadShard(fault, where=where)
     assert isinstance(value, dict)
-    expected = {"seal": seal, "unit": shard.unit.id, "shard": shard.index, "leaf": number}
+    expected = {
+        "seal": seal,
+        "unit": shard.unit.id,
+        "shard": shard.index,
+        "attempt": attempt,
+        "leaf": number,
+    }
     for field, wanted in expected.items():
         if value[field] != wanted:
             raise BadShard(

@@ -11,6 +11,7 @@ from prereg.errors import PreregError, VerificationFailed
 from prereg.model.seal import Manifest
 from prereg.seal import sshsig
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
+from prereg.seal.revocation import Rescue
 from prereg.seal.trust import AUTHOR, SEAL, Trust, check_signer
 from prereg.store.files import read_in
 from prereg.store.folder import Tree
@@ -63,11 +64,17 @@ def read_lineage(paths: StudyPaths, tree: Tree, present: bytes) -> tuple[Sealed,
 
 
 def check_seal_signature(
-    one: Sealed, armored: bytes, trust: Trust, *, stamped: datetime | None = None
+    one: Sealed,
+    armored: bytes,
+    trust: Trust,
+    *,
+    stamped: datetime | None = None,
+    rescue: Rescue | None = None,
 ) -> None:
     """Check that a manifest is signed by the author it names, who is allowed to.
 
-    The key is judged at `stamped`, the time of a verified time stamp, or else at the manifest's own word.
+    The key is judged at `stamped`, the time of a verified time stamp, or else at the manifest's own word;
+    `rescue` asks the stamps of heads that attest the seal's entry.
     Raises VerificationFailed or Untrusted.
     """
     where = f"{one.where}.sig"
@@ -84,6 +91,7 @@ def check_seal_signature(
         namespace=SEAL,
         at=stamped or parse_time(one.manifest.created),
         attested=stamped is not None,
+        rescue=rescue,
         where=where,
     )
 

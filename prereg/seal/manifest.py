@@ -9,6 +9,7 @@ from typing import Literal
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
 from prereg.errors import VerificationFailed
+from prereg.model.names import part_fault
 from prereg.model.seal import Manifest, SealedFile
 from prereg.store.folder import is_unsealed
 from prereg.store.ledger import parse_time
@@ -28,6 +29,8 @@ def path_fault(path: str) -> str | None:
         return "has a control character or is not UTF-8"
     if not unicodedata.is_normalized("NFC", path):
         return "is not in Unicode form NFC"
+    if fault := next((found for part in path.split("/") if (found := part_fault(part))), None):
+        return fault
     if is_unsealed(path):
         return "lies at a place that a manifest does not cover"
     return None

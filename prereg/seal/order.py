@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from prereg.codec.canonical import digest, loads
 from prereg.errors import PreregError, VerificationFailed
 from prereg.model.seal import Entry
-from prereg.seal.head import check_head
+from prereg.seal.head import Attests, check_head
 from prereg.seal.lineage import Sealed
+from prereg.seal.manifest import WHERE
 from prereg.seal.trust import Trust
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import read_ledger
 from prereg.store.repo import Repo
 
 
@@ -20,9 +22,10 @@ def check_order(
 ) -> tuple[int, tuple[str, ...]]:
     """Check the history of HEAD; returns how many commits were looked at and the commit of each seal.
 
-    Raises VerificationFailed if a manifest of the lineage was never committed, or before the one it amends,
-    if a commit that touches records/ does not come after the last, or if a ledger committed since the first
-    is no byte prefix of the present one; WrongState outside a repository or in one whose history is cut.
+    Raises VerificationFailed if a manifest of the lineage was never committed, more than once, before the
+    one it amends or the commit that it names, or after what followed its seal, if a commit that touches
+    records/ does not come after the last, or if a ledger committed since the first is no byte prefix of the
+    present one; WrongState outside a repository or in one whose history is cut.
     """
     repo = Repo.find(paths.root)
     repo.refuse_partial_history()
@@ -55,13 +58,22 @@ def check_order(
 def _seal_commits(repo: Repo, paths: StudyPaths, lineage: Sequence[Sealed]) -> tuple[str, ...]:
     found: list[str] = []
     for one in lineage:
-        commit = seal_commit(repo, paths, one.data)
-        if commit is None:
+        adding = _adding(repo, paths, one.data)
+        if not adding:
             raise VerificationFailed(
                 "no commit in the history of HEAD holds this manifest",
                 where=one.where,
                 next_step=f"git log --all -- {paths.manifest}",
             )
+        if len(adding) > 1:
+            raise VerificationFailed(
+                f"is added by {len(adding)} commits, {adding[0][:12]} and {adding[1][:12]} among them",
+                where=one.where,
+                next_step=f"git log --full-history -- {paths.manifest}",
+            )
+        commit = adding[0]
+        _refuse_foreign(repo, paths, one, commit)
+        _refuse_later_entries(repo.blob_at(commit, paths.ledger), one, commit)
         if found and not repo.is_ancestor(found[-1], commit):
             raise VerificationFailed(
                 f"commit {commit[:12]} does not come after {found[-1][:12]}, of the seal that it amends",
@@ -77,6 +89,35 @@ def _seal_commits(repo: Repo, paths: StudyPaths, lineage: Sequence[Sealed]) -> t
             if edition != editions[-1]:
                 raise VerificationFailed("is of another edition than the present seal", where=one.where)
     return tuple(found)
+
+
+def _refuse_foreign(repo: Repo, paths: StudyPaths, one: Sealed, commit: str) -> None:
+    """The manifest's own `commit`, HEAD when it was made, comes before the one that adds it."""
+    said = one.manifest.commit
+    if said is None:
+        if repo.parents(commit):
+            raise VerificationFailed(
+                f"says that there was no commit, and commit {commit[:12]}, which adds it, has parents",
+                where=f"{one.where}#/commit",
+                next_step=f"git log -- {paths.manifest}",
+            )
+    elif said == commit or not repo.is_ancestor(said, commit):
+        raise VerificationFailed(
+            f"{said[:12]} is no ancestor of commit {commit[:12]}, which adds the manifest",
+            where=f"{one.where}#/commit",
+            next_step=f"git log -- {paths.manifest}",
+        )
+
+
+def _refuse_later_entries(ledger: bytes | None, one: Sealed, commit: str) -> None:
+    """The commit that adds a seal was made before anything followed the seal."""
+    last = None if ledger is None else read_ledger(ledger, where=f"ledger.jsonl of {commit[:12]}")[-1]
+    if last is not None and (last.type not in ("sealed", "amended") or last.body["seal"] != one.seal):
+        raise VerificationFailed(
+            f"commit {commit[:12]} adds the seal, and its ledger already has later entries",
+            where=one.where,
+            next_step=f"git log --full-history -- {WHERE}",
+        )
 
 
 def _edition(data: bytes | None, one: Sealed) -> object:
@@ -96,12 +137,14 @@ def check_handovers(
     entries: Sequence[Entry],
     lines: Sequence[str],
     trust: Trust,
+    attests: Attests | None = None,
 ) -> int:
     """Check every committed head since the seal, and that each hand-over between actors was signed.
 
     The present head is signed by the last actor only. What an earlier actor entered is bound to their key by
-    the head that they committed: without one, the next actor could have written both parts. Returns how many
-    heads were checked. Raises VerificationFailed, naming the commit or the entry.
+    the head that they committed: without one, the next actor could have written both parts. `attests` asks
+    the stamps of heads. Returns how many heads were checked. Raises VerificationFailed, naming the commit or
+    the entry.
     """
     repo = Repo.find(paths.root)
     after = repo.descendants(sealed) | {sealed}
@@ -114,7 +157,14 @@ def check_handovers(
         try:
             signed.add(
                 check_head(
-                    data, signature, study=study, entries=entries, lines=lines, trust=trust, behind=True
+                    data,
+                    signature,
+                    study=study,
+                    entries=entries,
+                    lines=lines,
+                    trust=trust,
+                    behind=True,
+                    attests=attests,
                 )
             )
         except PreregError as error:
@@ -132,8 +182,19 @@ def check_handovers(
 
 
 def seal_commit(repo: Repo, paths: StudyPaths, manifest: bytes) -> str | None:
-    """The first commit of HEAD's history that holds these manifest bytes, or None."""
-    for commit in repo.commits_touching(paths.manifest):
-        if repo.blob_at(commit, paths.manifest) == manifest:
-            return commit
-    return None
+    """The first commit of HEAD's history that adds these manifest bytes, or None."""
+    return next(iter(_adding(repo, paths, manifest)), None)
+
+
+def _adding(repo: Repo, paths: StudyPaths, manifest: bytes) -> list[str]:
+    """The commits of HEAD's history that have these bytes as the manifest, and none of whose parents has."""
+
+    def has(commit: str) -> bool:
+        found = repo.blobs_at(commit, paths.manifest).get(repo.relative(paths.manifest))
+        return found is not None and Repo.blob_id(manifest, like=found[1]) == found[1]
+
+    return [
+        commit
+        for commit in repo.commits_touching(paths.manifest)
+        if has(commit) and not any(has(parent) for parent in repo.parents(commit))
+    ]

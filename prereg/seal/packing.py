@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Protocol
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
-from prereg.model.record import ShardMeta
 from prereg.store.files import MAX_FILE
 
 _GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
@@ -47,21 +47,48 @@ def pack(lines: bytes) -> Encoded:
     )
 
 
-def unpack(gz: bytes, meta: ShardMeta, where: str) -> bytes:
-    """Decompress at most what the meta says, from one gzip member of the fixed form. Raises BadShard."""
-    if meta.lines_size > MAX_FILE:
-        raise BadShard(f"claims {meta.lines_size} bytes of lines; {MAX_FILE} are allowed", where=where)
+class Told(Protocol):
+    """What is told of a shard's lines beforehand: by its meta, or by a ledger entry."""
+
+    @property
+    def lines_sha256(self) -> str: ...
+
+    @property
+    def lines_size(self) -> int: ...
+
+
+def unpack(gz: bytes, told: Told, where: str, *, by: str = "its meta") -> bytes:
+    """Decompress at most what is told, from one gzip member of the fixed form. Raises BadShard.
+
+    `by` is who told it, for the message.
+    """
+    if told.lines_size > MAX_FILE:
+        raise BadShard(f"claims {told.lines_size} bytes of lines; {MAX_FILE} are allowed", where=where)
+    lines, rest = _member(gz, told.lines_size, where)
+    if lines is None or len(lines) != told.lines_size:
+        raise BadShard(f"does not hold the {told.lines_size} bytes that {by} says", where=where)
+    if rest:
+        raise BadShard("has bytes after its one gzip member", where=where)
+    if digest(lines) != told.lines_sha256:
+        raise BadShard(f"its lines have another digest than {by} says", where=where)
+    return lines
+
+
+def unpack_untold(gz: bytes, where: str) -> bytes:
+    """Decompress one gzip member of the fixed form of which nothing is told. Raises BadShard."""
+    lines, rest = _member(gz, MAX_FILE, where)
+    if lines is None or len(lines) > MAX_FILE or rest:
+        raise BadShard(f"is not one whole gzip member of at most {MAX_FILE} bytes", where=where)
+    return lines
+
+
+def _member(gz: bytes, size: int, where: str) -> tuple[bytes | None, bytes]:
+    """The lines, up to one byte more than `size` and None if they do not end there, and what follows them."""
     if not gz.startswith(_GZIP_HEAD):
         raise BadShard("is not gzip with mtime 0 and no name", where=where)
     unpacker = zlib.decompressobj(31)
     try:
-        lines = unpacker.decompress(gz, meta.lines_size + 1)
+        lines = unpacker.decompress(gz, size + 1)
     except zlib.error as error:
         raise BadShard(f"is not gzip: {error}", where=where) from None
-    if len(lines) != meta.lines_size or not unpacker.eof:
-        raise BadShard(f"does not hold the {meta.lines_size} bytes that its meta says", where=where)
-    if unpacker.unused_data:
-        raise BadShard("has bytes after its one gzip member", where=where)
-    if digest(lines) != meta.lines_sha256:
-        raise BadShard("its lines have another digest than its meta says", where=where)
-    return lines
+    return (lines if unpacker.eof else None), unpacker.unused_data

@@ -13,7 +13,7 @@ from prereg.seal.finish import is_committed
 from prereg.seal.keys import SigningKey
 from prereg.seal.verified import VerifiedStudy
 from prereg.store.layout import StudyPaths
-from prereg.store.remote import Remote, current_branch, find_remote, push
+from prereg.store.remote import Remote, find_remote, push
 from prereg.store.repo import Repo
 
 
@@ -40,7 +40,7 @@ def push_study(paths: StudyPaths, remote: str, *, key: SigningKey, principal: st
     """
     repo = Repo.find(paths.root)
     target = find_remote(repo, remote)
-    ref = current_branch(repo)
+    ref = repo.branch()
     verified = admit(paths, "pushed", key=key, principal=principal)
     study, last = verified.manifest.study, verified.entries[-1]
     if is_committed(paths) and (last.type, last.body.get("remote"), last.body.get("ref")) == (
@@ -70,7 +70,7 @@ def refuse_remote(paths: StudyPaths, remote: str) -> None:
     """Raise WrongState where nothing can be pushed: there is no such remote, or HEAD is on no branch."""
     repo = Repo.find(paths.root)
     find_remote(repo, remote)
-    current_branch(repo)
+    repo.branch()
 
 
 def _arrived(paths: StudyPaths, repo: Repo, target: Remote, ref: str, study: str, entry: Entry) -> Pushed:

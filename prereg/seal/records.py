@@ -9,11 +9,12 @@ line that differs goes the slow way once, only to name the field at fault.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NoReturn
 
-from prereg.codec.canonical import MAX_SAFE, MalformedJson, digest, dumps, loads_machine
-from prereg.codec.convert import outcome_from, read_machine, to_json
+from prereg.codec.canonical import MAX_SAFE, MalformedJson, dumps, loads_machine
+from prereg.codec.convert import outcome_from, to_json
 from prereg.model.law import Outcome, Valued
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Record, ShardMeta
@@ -27,13 +28,19 @@ from prereg.seal.beside import (
     entries_of,
 )
 from prereg.seal.packing import BadShard, Encoded, pack, unpack
-from prereg.store.ledger import parse_time
 
 _COUNT = rb"(0|[1-9][0-9]{0,15})"
-_LINE = re.compile(
-    rb'\{"attempt":1,"counters":\{"accepted":%b,"proposals":%b,"verifications":%b\},"draw":%b,"outcome":'
-    % (_COUNT, _COUNT, _COUNT, _COUNT)
-)
+
+
+@cache
+def _line(attempt: int) -> re.Pattern[bytes]:
+    """How a line of that attempt begins, up to its outcome."""
+    return re.compile(
+        rb'\{"attempt":%d,"counters":\{"accepted":%b,"proposals":%b,"verifications":%b\},"draw":%b,"outcome":'
+        % (attempt, _COUNT, _COUNT, _COUNT, _COUNT)
+    )
+
+
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}\.[a-z0-9][a-z0-9_-]{0,63}")
 _SEED = re.compile(r"0|[1-9][0-9]{0,19}")
@@ -87,7 +94,7 @@ def _line_of(
             outcomes.clear()
         outcomes[kind, outcome] = body
     head = (
-        f'{{"attempt":1,"counters":{{"accepted":{counters.accepted},"proposals":{counters.proposals},'
+        f'{{"attempt":{record.attempt},"counters":{{"accepted":{counters.accepted},"proposals":{counters.proposals},'
         f'"verifications":{counters.verifications}}},"draw":{record.draw},"outcome":'
     )
     told = b"" if record.record is None else _beside_bytes(record.outcome, record.record, beside, where)
@@ -115,17 +122,6 @@ _KNOWN_GOOD = {"crash": "-"}
 """Stands for an outcome that was checked before."""
 
 
-def read_meta(data: bytes, *, where: str) -> ShardMeta:
-    """Parse a shard's meta. Raises a codec error, or BadShard for a time that no calendar has."""
-    meta = read_machine(data, "shard-meta", ShardMeta, where=where)
-    for name, text in (("started", meta.started), ("ended", meta.ended)):
-        try:
-            parse_time(text)
-        except ValueError as error:
-            raise BadShard(f"no such time: {error}", where=f"{where}#/{name}") from None
-    return meta
-
-
 def read_shard(
     gz: bytes,
     meta: ShardMeta,
@@ -135,15 +131,30 @@ def read_shard(
     drafter: bool,
     where: str,
     beside: bool = False,
+    attempt: int = 1,
 ) -> list[Record]:
-    """The records of one shard, each authenticated against the plan.
+    """The records of one shard in one attempt, each authenticated against the plan.
 
     `meta` must have passed `check_meta`; `drafter` says whether the unit's counters may be above 0, `beside`
     whether each line has what the engine returned beside the tokens (none has it otherwise). Raises BadShard,
     with the line and the field, for the first fault.
     """
     lines = unpack(gz, meta, where)
-    prefix_end = _LINE.match
+    return read_lines(lines, shard, seal=seal, drafter=drafter, where=where, beside=beside, attempt=attempt)
+
+
+def read_lines(
+    lines: bytes,
+    shard: Shard,
+    *,
+    seal: str,
+    drafter: bool,
+    where: str,
+    beside: bool = False,
+    attempt: int = 1,
+) -> list[Record]:
+    """The records of these lines, as `read_shard` authenticates them."""
+    prefix_end = _line(attempt).match
     outcomes: dict[bytes, Outcome] = {}
     told: dict[bytes, Entries] = {}
     entries: Entries | None = None
@@ -161,7 +172,7 @@ def read_shard(
             suffix = _suffix(row, seal, seed, index, unit)
             match = prefix_end(lines, at, end)
             if match is None or not lines.endswith(suffix, match.end(), end) or int(match[4]) != draw:
-                _explain(lines[at:end], shard, seal, draw, seed, row, f"{name}:{len(found) + 1}")
+                _explain(lines[at:end], shard, seal, attempt, draw, seed, row, f"{name}:{len(found) + 1}")
             body = lines[match.end() : end - len(suffix)]
             cut = body.find(KEY)
             if (cut >= 0) != beside:
@@ -199,7 +210,7 @@ def read_shard(
                     seal=seal,
                     unit=unit,
                     shard=index,
-                    attempt=1,
+                    attempt=attempt,
                     draw=draw,
                     seed=seed,
                     row=row,
@@ -213,47 +224,6 @@ def read_shard(
     if at != len(lines):
         raise BadShard(f"has lines after draw {draw - 1}, its last", where=where)
     return found
-
-
-def check_meta(
-    meta: ShardMeta, shard: Shard, *, study: str, seal: str, environment: str | None, where: str
-) -> None:
-    """Check every planned field of a meta. Raises BadShard that names the first that differs."""
-    expected: dict[str, object] = {
-        "study": study,
-        "seal": seal,
-        "unit": shard.unit.id,
-        "shard": shard.index,
-        "attempt": 1,
-        "first_seed": str(shard.first_seed),
-        "requests": shard.requests,
-        "rows": shard.rows,
-        "environment": environment,
-    }
-    if shard.channel == "draws":
-        expected["draws"] = shard.draws
-    if (meta.tree is None) != (shard.channel == "draws"):
-        what = "is missing, and the unit is exact" if meta.tree is None else "is there, and the unit is draws"
-        raise BadShard(what, where=f"{where}#/tree")
-    for name, value in expected.items():
-        found = getattr(meta, name)
-        if found != value:
-            raise BadShard(f"is {found!r:.80}; the plan says {value!r:.80}", where=f"{where}#/{name}")
-
-
-def check_stored(
-    gz: bytes, meta_bytes: bytes, meta: ShardMeta, body: Mapping[str, Any], *, where: str, meta_where: str
-) -> None:
-    """Check a shard's two files against its `shard-stored` entry and each other. Raises BadShard."""
-    if digest(meta_bytes) != body["meta_sha256"]:
-        raise BadShard("its digest is not the ledger's meta_sha256", where=meta_where)
-    found = digest(gz)
-    if found != body["records_sha256"] or len(gz) != body["records_size"]:
-        raise BadShard("its digest or size is not the ledger's", where=where)
-    if found != meta.records_sha256 or len(gz) != meta.records_size:
-        raise BadShard("its digest or size is not its meta's", where=where)
-    if body["draws"] != meta.draws:
-        raise BadShard("has another number of draws than the ledger says", where=meta_where)
 
 
 def has_drafter(protocol: Protocol, unit: Unit) -> bool:
@@ -273,8 +243,8 @@ def record_fault(value: object) -> str | None:
     for field in ("shard", "draw", "row"):
         if not is_count(value[field]):
             return f"{field} is not a count"
-    if not is_count(value["attempt"]) or value["attempt"] != 1:
-        return "attempt is not 1"
+    if not is_attempt(value["attempt"]):
+        return "attempt is not one of 1 to 9"
     counters = value["counters"]
     if not isinstance(counters, dict) or counters.keys() != _COUNTERS:
         return "counters are not accepted, proposals and verifications"
@@ -325,6 +295,11 @@ def is_count(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
+def is_attempt(value: object) -> bool:
+    """Whether a parsed JSON value is the number of an attempt."""
+    return type(value) is int and 1 <= value <= 9
+
+
 def _outcome(body: bytes, where: str) -> Outcome:
     try:
         value = loads_machine(body + b"\n", where=where)
@@ -347,7 +322,9 @@ def _suffix(row: int, seal: str, seed: str, shard: int, unit: str) -> bytes:
     return f',"row":{row},"seal":"{seal}","seed":"{seed}","shard":{shard},"unit":"{unit}"}}\n'.encode()
 
 
-def _explain(line: bytes, shard: Shard, seal: str, draw: int, seed: str, row: int, where: str) -> NoReturn:
+def _explain(
+    line: bytes, shard: Shard, seal: str, attempt: int, draw: int, seed: str, row: int, where: str
+) -> NoReturn:
     """Say what is wrong with a line that is not what the plan asks for."""
     try:
         value = loads_machine(line, where=where)
@@ -360,6 +337,7 @@ def _explain(line: bytes, shard: Shard, seal: str, draw: int, seed: str, row: in
         ("seal", seal),
         ("unit", shard.unit.id),
         ("shard", shard.index),
+        ("attempt", attempt),
         ("draw", draw),
         ("seed", seed),
         ("row", row),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,15 @@ from prereg.codec.canonical import digest
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.model.seal import Entry
 from prereg.seal.enter import enter
-from prereg.seal.evidence import check_shard_set
 from prereg.seal.finish import is_committed
 from prereg.seal.keys import SigningKey
+from prereg.seal.shard_set import check_record_folders, check_shard_set, kept_duplicates, shard_files
 from prereg.seal.tell import words_of
 from prereg.seal.verified import Run, VerifiedStudy
-from prereg.seal.verify import STEPS
+from prereg.seal.verify import STEPS, order_of_history
 from prereg.store.files import read_once, write_whole
 from prereg.store.folder import partial_of, shard_at, walk
 from prereg.store.layout import StudyPaths
-
-KINDS = ("jsonl.gz", "meta.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,21 +105,17 @@ def _gate(paths: StudyPaths, lenient: bool) -> VerifiedStudy:
     """Every step but the records and what rests on them: that files are missing is why we are here."""
     run = Run(paths=paths, read_records=False, lenient=lenient)
     for number, _, step in STEPS:
-        if number not in (7, 8):
+        if number == 9:
+            order_of_history(run)  # what was moved away is in HEAD still, or is there no more
+        elif number not in (7, 8):
             step(run)
     verified = run.result()
     # What is there is of the plan and of the ledger; what is missing is looked for elsewhere.
-    files = {*run.tree.files, *(f"records/{name}" for name in _names(verified))}
-    check_shard_set(
-        verified.stored, run.planned(), verified.invalid, sorted(files), complete=False, orphans=False
-    )
+    files = {*run.tree.files, *shard_files(verified.stored_in_all)}
+    protocol = verified.study.protocol
+    check_record_folders(run.tree.folders, protocol)
+    check_shard_set(verified.entries, protocol, run.planned(), files, complete=False, orphans=False)
     return verified
-
-
-def _names(verified: VerifiedStudy) -> Iterator[str]:
-    """Every file of a stored shard, relative to a folder of records."""
-    for unit, index in verified.stored:
-        yield from (f"{unit}/{index:05d}.{kind}" for kind in KINDS)
 
 
 def _left(verified: VerifiedStudy, principal: str, reason: str) -> Entry | None:
@@ -142,7 +136,7 @@ def _moved(verified: VerifiedStudy, other: Path, left: Entry | None) -> list[Mov
     """What is to be copied, every byte of it compared with the ledger."""
     paths = verified.paths
     _refuse_strange(verified, other)
-    missing = [name for name in _names(verified) if not os.path.lexists(paths.records / name)]
+    missing = [t for t in shard_files(verified.stored_in_all) if not os.path.lexists(paths.root / t)]
     if not missing and left is None:
         raise WrongState(
             "no file of a stored shard is missing: there is nothing to relocate",
@@ -150,8 +144,8 @@ def _moved(verified: VerifiedStudy, other: Path, left: Entry | None) -> list[Mov
             next_step=f"prereg verify {paths.root}",
         )
     found: list[Moved] = []
-    for name in missing:
-        source, target = other / name, f"records/{name}"
+    for target in missing:
+        source = other / target.removeprefix("records/")
         try:
             data = read_once(source)
         except EvidenceIncomplete:
@@ -162,8 +156,8 @@ def _moved(verified: VerifiedStudy, other: Path, left: Entry | None) -> list[Mov
             ) from None
         at = shard_at(target)
         assert at is not None  # a name of ours
-        body = verified.stored[at[:2]]
-        if digest(data) != body["records_sha256" if at[2] == KINDS[0] else "meta_sha256"]:
+        body = verified.stored_in_all[at[:3]]
+        if digest(data) != body["records_sha256" if at.kind == "jsonl.gz" else "meta_sha256"]:
             raise VerificationFailed("is not what the ledger has as stored", where=str(source))
         found.append(Moved(source=source, target=target, size=len(data), sha256=digest(data)))
     return found
@@ -171,13 +165,12 @@ def _moved(verified: VerifiedStudy, other: Path, left: Entry | None) -> list[Mov
 
 def _refuse_strange(verified: VerifiedStudy, other: Path) -> None:
     """A folder of records holds what the ledger knows, in plain files and folders, and nothing else."""
+    known = {*shard_files(verified.stored_in_all), *kept_duplicates(verified.entries)}
     for folder, names, files in os.walk(other, followlinks=False):
         for name in (*names, *files):
             path = Path(folder) / name
             mode = path.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise VerificationFailed("is a link or no plain file", where=str(path))
-            if stat.S_ISREG(mode):
-                at = shard_at(f"records/{path.relative_to(other).as_posix()}")
-                if at is None or at[:2] not in verified.stored:
-                    raise VerificationFailed("is no file that the ledger knows", where=str(path))
+            if stat.S_ISREG(mode) and f"records/{path.relative_to(other).as_posix()}" not in known:
+                raise VerificationFailed("is no file that the ledger knows", where=str(path))

@@ -63,16 +63,22 @@ def check_audit(run: Run) -> int:
     value = loads_machine(data, where=name)
     validate(value, "audit-report", where=name)
     assert isinstance(value, dict)
+    audited = _time(value["audited_at"], f"{name}#/audited_at")
     check_signer(
         run.trust,
         principal=last.actor,
         public_key=signature.public_key,
         roles=ROLES["audit"],
         namespace=AUDIT,
-        at=_time(value["audited_at"], f"{name}#/audited_at"),
+        at=audited,
+        rescue=run.head_stamps.entry(last.seq),
         where=f"{name}.sig",
     )
     _same(value, {"study": run.manifest.study, "seal": run.seal, "result": last.body["result"]}, name)
+    if parse_time(last.time) < audited:
+        raise VerificationFailed(
+            f"is after ledger entry {last.seq}, its own, which is of {last.time}", where=f"{name}#/audited_at"
+        )
     if value["ledger_head"] != last.prev:
         raise VerificationFailed(
             f"is not the head before ledger entry {last.seq}, its own", where=f"{name}#/ledger_head"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
@@ -13,6 +13,8 @@ from prereg.errors import UsageError
 from prereg.store.ledger import parse_time
 
 Reason = Literal["superseded", "lost", "compromised"]
+Rescue = Callable[[datetime], bool]
+"""Whether a stamp of a head attests a signature as older than that time (section 22)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +61,19 @@ def revocations_text(revocations: Mapping[str, Revocation]) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def revocation_fault(revocation: Revocation, *, at: datetime, attested: bool) -> str | None:
+def revocation_fault(
+    revocation: Revocation, *, at: datetime, attested: bool, rescue: Rescue | None = None
+) -> str | None:
     """Why a signature of that time by the revoked key does not count; None if it does.
 
     `attested` says that `at` is the time of a verified timestamp, which only a seal can have. Whoever has a
-    compromised key can write any other time.
+    compromised key can write any other time, and so what it signed counts only by such a timestamp, or if
+    `rescue` says that a stamp of a head attests it.
     """
-    if at >= parse_time(revocation.at):
+    end = parse_time(revocation.at)
+    if revocation.reason == "compromised" and rescue is not None and rescue(end):
+        return None
+    if at >= end:
         return f"was revoked at {revocation.at} ({revocation.reason})"
     if revocation.reason == "compromised" and not attested:
         return (

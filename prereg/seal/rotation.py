@@ -1,7 +1,7 @@
 """Changes of trust/: a key's line ends and another begins, and keys are revoked (docs/formats.md section 17).
 
-Each change is checked whole before anything is written, and each is one rename: a crash leaves the old file
-or the new one.
+Each change is checked whole before anything is written, by the reader that will read it, and each is one
+rename: a crash leaves the old file or the new one. One program at a time changes these files.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from pathlib import Path
 from prereg.errors import UsageError
 from prereg.seal import sshsig
 from prereg.seal.allowed_signers import AllowedSigner, parse_allowed_signers, signer_line
-from prereg.seal.revocation import Reason, Revocation, revocations_text
+from prereg.seal.revocation import Reason, Revocation, parse_revocations, revocations_text
 from prereg.seal.trust import REVOCATIONS, Trust, read_trust, refuse_both
 from prereg.store.files import read_once, write_whole
 from prereg.store.ledger import parse_time, timestamp
+from prereg.store.lock import trust_lock
+from prereg.store.stale import remove_unfinished
 
 _LIST = "prereg key list"
 
@@ -38,9 +40,14 @@ def rotate_key(repository: Path, old: str, public_line: str, *, now: datetime | 
     """End the lines of the key `old` (a fingerprint) now, and let `public_line` sign from now on.
 
     The new key gets the names and namespaces of the old one; roles belong to names and stay. Raises
-    UsageError if no line of `old` is valid now, or if the new key is known already or revoked, and Untrusted
-    if author and reviewer would share a key.
+    UsageError if no line of `old` is valid now, or if the new key is known already or revoked, Untrusted if
+    author and reviewer would share a key, and WrongState while another program changes trust/.
     """
+    with trust_lock(repository):
+        return _rotate(repository, old, public_line, now)
+
+
+def _rotate(repository: Path, old: str, public_line: str, now: datetime | None) -> Rotation:
     trust = read_repository(repository)
     wire = sshsig.wire_of(public_line, where="the new key")
     new = sshsig.fingerprint(wire)
@@ -60,6 +67,7 @@ def rotate_key(repository: Path, old: str, public_line: str, *, now: datetime | 
             rows.append(row)
     data = ("\n".join(rows) + "\n").encode()
     refuse_both(replace(trust, signers=parse_allowed_signers(data, where=trust.where)))
+    remove_unfinished(file)
     write_whole(file, data)
     names = tuple(dict.fromkeys(name for s in ending for name in s.principals))
     return Rotation(principals=names, old=old, new=new, at=at)
@@ -71,8 +79,14 @@ def revoke_key(
     """Enter in trust/revocations.json that `key` (a fingerprint) does not sign from `at` (now) on.
 
     A key that was superseded or lost can turn out to be compromised: its entry is replaced, and the earlier
-    time stays. Raises UsageError for a key that is in no line, is revoked for good, or a time to come.
+    time stays. Raises UsageError for a key that is in no line, is revoked for good, or a time to come, what
+    the file's reader raises for the new entry, and WrongState while another program changes trust/.
     """
+    with trust_lock(repository):
+        return _revoke(repository, key, reason, note, at)
+
+
+def _revoke(repository: Path, key: str, reason: Reason, note: str, at: datetime | None) -> Revocation:
     trust = read_repository(repository)
     _lines_of(trust, key)
     moment = timestamp(at)
@@ -92,7 +106,11 @@ def revoke_key(
             )
         moment = min(moment, before.at, key=parse_time)
     made = Revocation(key=key, at=moment, reason=reason, note=note)
-    write_whole(_revocations(repository), revocations_text({**trust.revocations, key: made}))
+    file = _revocations(repository)
+    data = revocations_text({**trust.revocations, key: made})
+    parse_revocations(data, where=str(file))
+    remove_unfinished(file)
+    write_whole(file, data)
     return made
 
 

@@ -11,6 +11,7 @@ from prereg.model.places import spans
 from prereg.model.seal import Entry, Manifest
 from prereg.model.study import SignersPlan
 from prereg.seal import sshsig
+from prereg.seal.head_stamps import HeadStamps
 from prereg.seal.lineage import Sealed
 from prereg.seal.trust import AUTHOR, SEAL, Trust, check_signer
 from prereg.store.folder import Tree
@@ -66,17 +67,19 @@ def check_cosigners(
     *,
     folder: str,
     lenient: bool,
+    heads: HeadStamps | None = None,
 ) -> Signatures | None:
     """Check every signature of seal/cosign/, and that no collection went before enough of them (step 4).
 
     `read` gives the bytes of a file of the study, the same ones whenever it is asked; `folder` is where the
     study lies, for the next command. Without `entries`, because the ledger is no chain (step 6), the
-    signatures alone are checked. `lenient` lets through what a killed `prereg cosign` leaves. Raises
+    signatures alone are checked. `lenient` lets through what a killed `prereg cosign` leaves; `heads` are the
+    stamps of heads. Raises
     VerificationFailed or Untrusted.
     """
     said = spans(entries or ())
     for i, one in enumerate(lineage[:-1]):
-        _check_earlier(read, tree, one, said[i] if i < len(said) else (), trust)
+        _check_earlier(read, tree, one, said[i] if i < len(said) else (), trust, heads)
     present = lineage[-1]
     span = said[-1] if said and len(said) == len(lineage) else ()
     told = {e.actor: e for e in span if e.type == "cosigned"}
@@ -98,8 +101,7 @@ def check_cosigners(
             raise VerificationFailed(
                 "has no ledger entry", where=name, next_step=f"prereg cosign {folder}, as {principal}"
             )
-        at = entry.time if entry is not None else present.manifest.created
-        keys[principal] = _check(read, name, present, principal, trust, at)
+        keys[principal] = _check(read, name, present, principal, trust, entry, heads)
     signed = signatures_of(plan, present.manifest, {p: k for p, k in keys.items() if p in told})
     assert signed is not None
     started = next((e for e in span if e.type == "collection-started"), None)
@@ -120,14 +122,19 @@ def refuse_unsigned(signatures: Signatures | None, where: str) -> None:
 
 
 def _check_earlier(
-    read: Callable[[str], bytes], tree: Tree, one: Sealed, span: Iterable[Entry], trust: Trust
+    read: Callable[[str], bytes],
+    tree: Tree,
+    one: Sealed,
+    span: Iterable[Entry],
+    trust: Trust,
+    heads: HeadStamps | None,
 ) -> None:
     """What an amended seal had of other signatures is good, and in the ledger."""
     told = {e.actor: e for e in span if e.type == "cosigned"}
     for principal, name in _cosignatures(tree, one).items():
         if principal not in told:
             raise VerificationFailed("has no ledger entry", where=name)
-        _check(read, name, one, principal, trust, told[principal].time)
+        _check(read, name, one, principal, trust, told[principal], heads)
 
 
 def check_cosigned_entries(
@@ -160,10 +167,13 @@ def _check(
     one: Sealed,
     principal: str,
     trust: Trust,
-    at: str,
+    entry: Entry | None,
+    heads: HeadStamps | None,
 ) -> str:
-    """Check one signature; returns the fingerprint of its key."""
+    """Check one signature, at the time of its entry if it has one; returns the fingerprint of its key."""
     armored = read(name)
+    # A stamp attests what the entry has the digest of, and no other signature.
+    told = entry is not None and entry.body["signature_sha256"] == digest(armored)
     found = sshsig.verify(armored, one.data, namespace=SEAL, where=name)
     check_signer(
         trust,
@@ -171,7 +181,8 @@ def _check(
         public_key=found.public_key,
         roles=AUTHOR,
         namespace=SEAL,
-        at=parse_time(at),
+        at=parse_time(one.manifest.created if entry is None else entry.time),
+        rescue=heads.entry(entry.seq) if heads is not None and entry is not None and told else None,
         where=name,
     )
     return sshsig.fingerprint(found.public_key)

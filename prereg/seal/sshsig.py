@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa,
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from prereg.errors import VerificationFailed
+from prereg.seal import sshsk
 from prereg.seal.sshwire import Cut, Reader, string
 
 BEGIN = b"-----BEGIN SSH SIGNATURE-----\n"
@@ -41,8 +43,9 @@ _RSA: dict[bytes, type[hashes.HashAlgorithm]] = {
     b"rsa-sha2-256": hashes.SHA256,
     b"rsa-sha2-512": hashes.SHA512,
 }
-KEY_TYPES = frozenset({b"ssh-ed25519", b"ssh-rsa", *_CURVES})
+KEY_TYPES = frozenset({b"ssh-ed25519", b"ssh-rsa", *_CURVES, *sshsk.TYPES})
 """The kinds of keys whose signatures are known."""
+ANOTHER = "another key: ssh-keygen -t ed25519 -f FILE makes one"
 
 
 class BadSignature(VerificationFailed):
@@ -58,6 +61,10 @@ class SshSignature:
     namespace: str
     algorithm: bytes
     value: bytes
+    flags: int = 0
+    """What a hardware token says of how it signed; 0 for other keys."""
+    counter: int = 0
+    """How often a token has signed, as it says itself."""
 
 
 def fingerprint(public_key: bytes) -> str:
@@ -124,18 +131,24 @@ def _parse_blob(blob: bytes, where: str) -> SshSignature:
         _bad(f"hashes with {hash_name!r:.40}, not with sha512", where)
     inner = Reader(signature)
     algorithm, value = inner.string(), inner.string()
+    flags = counter = 0
+    if algorithm in sshsk.TYPES:
+        flags, counter = inner.take(1)[0], inner.number()
     inner.end()
     try:
         name = namespace.decode("ascii")
     except UnicodeDecodeError:
         _bad("its namespace is not ASCII", where)
-    return SshSignature(public_key=public_key, namespace=name, algorithm=algorithm, value=value)
+    return SshSignature(
+        public_key=public_key, namespace=name, algorithm=algorithm, value=value, flags=flags, counter=counter
+    )
 
 
 def verify(armored: bytes, message: bytes, *, namespace: str, where: str) -> SshSignature:
     """Check that `armored` signs `message` in `namespace`; the key in it is still to be trusted.
 
-    Raises BadSignature otherwise. Ed25519, RSA (2048 bits and more, SHA-2) and the NIST curves are known.
+    Raises BadSignature otherwise. Ed25519, RSA (2048 bits and more, SHA-2) and the NIST curves are known, and
+    hardware tokens' Ed25519 and P-256, if somebody touched the token.
     """
     found = parse(armored, where=where)
     if found.namespace != namespace:
@@ -153,6 +166,11 @@ def verify(armored: bytes, message: bytes, *, namespace: str, where: str) -> Ssh
 
 def _verify_value(found: SshSignature, data: bytes, where: str) -> None:
     key_type = Reader(found.public_key).string()
+    if key_type in sshsk.TYPES and found.algorithm == key_type:
+        if not found.flags & sshsk.TOUCHED:
+            _bad("was made by a hardware token that nobody touched", where)
+        sshsk.verify(found.public_key, found.value, data, flags=found.flags, counter=found.counter)
+        return
     line = key_type + b" " + base64.b64encode(found.public_key)
     key = load_ssh_public_key(line)
     if isinstance(key, ed25519.Ed25519PublicKey) and found.algorithm == key_type == b"ssh-ed25519":
@@ -171,7 +189,8 @@ def _verify_value(found: SshSignature, data: bytes, where: str) -> None:
         key.verify(utils.encode_dss_signature(r, s), data, ec.ECDSA(hash_type()))
     else:
         kind = f"{found.algorithm!r:.40} by a key of type {key_type!r:.40}"
-        _bad(f"uses {kind}; ssh-ed25519, rsa-sha2-256, rsa-sha2-512 and ecdsa-sha2-nistp* are known", where)
+        known = "ssh-ed25519, rsa-sha2-256, rsa-sha2-512, ecdsa-sha2-nistp* and two kinds of hardware tokens"
+        _bad(f"uses {kind}; {known} are known", where)
 
 
 def _signed(message: bytes, namespace: bytes) -> bytes:
@@ -194,11 +213,31 @@ def line_of(public_key: bytes) -> str:
 
 
 def wire_of(line: str, *, where: str) -> bytes:
-    """The wire form of a public key line (`type base64 [comment]`). Raises BadSignature if it is none."""
-    parts = line.split()
+    """The wire form of a public key line (`type base64 [comment]`).
+
+    Raises BadSignature, with what to do instead, if it is none, or a key whose signatures never count:
+    of another kind than KEY_TYPES, a certificate, or RSA of too few bits.
+    """
+    parts = re.split("[ \t]+", line.strip(" \t\r\n"))
     try:
         blob = base64.b64decode(parts[1], validate=True)
-        load_ssh_public_key(f"{parts[0]} {parts[1]}".encode())
-    except (IndexError, ValueError, UnsupportedAlgorithm):
+        if base64.b64encode(blob).decode() != parts[1]:
+            raise ValueError("another base64 than that of its bytes")
+        kind = parts[0].encode()
+        if Reader(blob).string() != kind:
+            raise ValueError("another type than it says")
+        if kind not in KEY_TYPES:
+            what = f"is a key of type {parts[0][:40]}, and no signature of it counts"
+            step = "name the plain .pub file that the certificate is for" if b"-cert-" in kind else ANOTHER
+            raise BadSignature(what, where=where, next_step=step)
+        if kind in sshsk.TYPES:
+            sshsk.token_key(blob)
+        else:
+            key = load_ssh_public_key(f"{parts[0]} {parts[1]}".encode())
+            if isinstance(key, rsa.RSAPublicKey) and key.key_size < MIN_RSA_BITS:
+                what = f"is an RSA key of {key.key_size} bits; {MIN_RSA_BITS} are needed"
+                raise BadSignature(what, where=where, next_step=ANOTHER)
+    # A point that is compressed is not implemented, says the library.
+    except (IndexError, ValueError, NotImplementedError, Cut, UnsupportedAlgorithm):
         raise BadSignature("is not an OpenSSH public key", where=where) from None
     return blob

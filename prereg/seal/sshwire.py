@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from dataclasses import dataclass
 
 
@@ -45,3 +47,27 @@ class Reader:
     def end(self) -> None:
         if self.at != len(self.data):
             raise Cut("has bytes after its end")
+
+
+_PRIVATE = (b"-----BEGIN OPENSSH PRIVATE KEY-----", b"-----END OPENSSH PRIVATE KEY-----")
+_PRIVATE_MAGIC = b"openssh-key-v1\0"
+
+
+def public_of_private(data: bytes) -> bytes | None:
+    """The public key in wire form that a private key file in OpenSSH's own form has in the clear.
+
+    None for a file in another form. Nothing is decrypted (OpenSSH, PROTOCOL.key).
+    """
+    text = data.strip()
+    if not text.startswith(_PRIVATE[0]) or not text.endswith(_PRIVATE[1]):
+        return None
+    try:
+        inner = b"".join(text[len(_PRIVATE[0]) : -len(_PRIVATE[1])].split())
+        reader = Reader(base64.b64decode(inner, validate=True))
+        if reader.take(len(_PRIVATE_MAGIC)) != _PRIVATE_MAGIC:
+            return None
+        for _ in range(3):  # cipher, and how its key is made
+            reader.string()
+        return reader.string() if reader.number() == 1 else None
+    except (Cut, binascii.Error):
+        return None

@@ -19,7 +19,8 @@ from prereg.seal.timestamp_client import TIMEOUT_SECONDS, ask, check_url, new_re
 from prereg.seal.verified import VerifiedStudy
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import read_ledger, timestamp
+from prereg.store.ledger import mend, read_ledger, timestamp
+from prereg.store.lock import outrun, study_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,20 @@ def timestamp_study(
             request = new_request(signature)
             response = ask(url, request, timeout=timeout)
             verify_timestamp(request, response, signature=signature, roots=roots)
+    with study_lock(paths):
+        # Nobody holds the lock while the authority is asked: the seal may have been amended meanwhile.
+        if read_once(paths.manifest_signature) != signature:
+            raise outrun("the study was sealed anew while its seal was stamped")
+        if verified.stamp.time is None:
             write_whole(paths.timestamp_request, request)
             write_whole(paths.timestamp_response, response)
+        return _entered(paths, signature, roots, key=key, principal=principal)
+
+
+def _entered(
+    paths: StudyPaths, signature: bytes, roots: bytes, *, key: SigningKey, principal: str
+) -> Stamped:
+    """Enter the stamp that lies beside the seal."""
     request, response = read_once(paths.timestamp_request), read_once(paths.timestamp_response)
     time = verify_timestamp(request, response, signature=signature, roots=roots)
 
@@ -88,6 +101,7 @@ def _discard_half(paths: StudyPaths) -> None:
     there = [file for file in files if file.is_file()]
     if len(there) != 1 or not paths.ledger.is_file():
         return
+    mend(paths)
     span = spans(read_ledger(read_once(paths.ledger)))[-1]
     if not any(e.type == "timestamped" for e in span):
         there[0].unlink()

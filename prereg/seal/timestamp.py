@@ -41,6 +41,8 @@ from prereg.seal.timestamp_token import (
 )
 
 REQUEST, RESPONSE = "seal/timestamp.tsq", "seal/timestamp.tsr"
+SIGNATURE = "seal/manifest.json.sig"
+"""What the stamp of a seal is of."""
 State = Literal["none", "owed", "attached", "verified"]
 MAX_CERTIFICATES = 32
 """Certificates of a token that are looked at; real ones hold two to four."""
@@ -77,7 +79,7 @@ class BadTimestamp(VerificationFailed):
     """A time stamp is not one, or does not attest this signature, or not by an authority that is believed."""
 
 
-def check_request(request: bytes, signature: bytes) -> None:
+def check_request(request: bytes, signature: bytes, *, of: str = SIGNATURE) -> None:
     """Check that `request` asks for a stamp of `signature` as section 18 wants it. Raises BadTimestamp."""
     _check_size(request, REQUEST)
     try:
@@ -87,19 +89,30 @@ def check_request(request: bytes, signature: bytes) -> None:
     if asked.version != 1:
         _bad(f"has version {asked.version}, not 1", REQUEST)
     if asked.imprint.algorithm != SHA256 or asked.imprint.digest != hashlib.sha256(signature).digest():
-        _bad("is for other bytes than those of seal/manifest.json.sig", REQUEST)
+        _bad(f"is for other bytes than those of {of}", REQUEST)
     if asked.nonce is None:
         _bad("has no nonce", REQUEST)
     if not asked.asks_for_certificate:
         _bad("does not ask for the certificate", REQUEST)
 
 
-def verify_timestamp(request: bytes, response: bytes, *, signature: bytes, roots: bytes) -> datetime:
+def verify_timestamp(
+    request: bytes, response: bytes, *, signature: bytes, roots: bytes, of: str = SIGNATURE
+) -> datetime:
     """The time at which `signature` existed, by an authority of `roots` (PEM certificates).
 
-    Raises BadTimestamp for anything that section 18 does not call verified.
+    `of` is where the signature lies, and the two files beside it. Raises BadTimestamp for anything that
+    section 18 does not call verified.
     """
-    check_request(request, signature)
+    try:
+        return _verified(request, response, signature, roots, of)
+    except BadTimestamp as error:
+        place = (error.where or "").replace("seal/", of.rpartition("/")[0] + "/", 1)
+        raise BadTimestamp(error.what, where=place) from None
+
+
+def _verified(request: bytes, response: bytes, signature: bytes, roots: bytes, of: str) -> datetime:
+    check_request(request, signature, of=of)
     _check_size(response, RESPONSE)
     asked = parse_request(request)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +17,12 @@ from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, Wr
 from prereg.model.seal import Role
 from prereg.seal import sshsig
 from prereg.seal.allowed_signers import AllowedSigner, parse_allowed_signers, signer_line
-from prereg.seal.revocation import Revocation, parse_revocations, revocation_fault
+from prereg.seal.revocation import Rescue, Revocation, parse_revocations, revocation_fault
 from prereg.store.files import read_once, write_whole
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import parse_time
 from prereg.store.repo import Repo
+from prereg.store.stale import remove_unfinished
 
 AUTHOR: tuple[Role, ...] = ("author",)
 REVOCATIONS = "revocations.json"
@@ -34,11 +36,32 @@ NAMESPACES: dict[Role, tuple[str, ...]] = {
 }
 """What each role has to sign."""
 
+_TRUST = "prereg key list, and git log -p -- trust for what was changed"
+"""Nothing that throws away an edit of trust/ that is meant."""
+_NEW = (
+    "prereg key new FILE --principal NAME --role author, "
+    "or prereg key add KEY.pub --principal NAME --role author"
+)
 _PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}")
 
 
 class Untrusted(VerificationFailed):
     """A signature is sound, but its signer is not allowed it."""
+
+
+class Compromised(Untrusted):
+    """A signature by a key that was revoked as compromised does not count."""
+
+    key: bytes = b""
+    """The key, in OpenSSH's wire form."""
+    at: datetime | None = None
+    """The time of the revocation."""
+
+
+class SignerRefused(Untrusted):
+    """The key that was just named may not sign this: the command line's fault, and no evidence's."""
+
+    exit_code = UsageError.exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +90,29 @@ def load_trust(paths: StudyPaths) -> Trust:
     one cannot be read, and Untrusted if a key or a principal is both an author's and a reviewer's, or if HEAD
     has other revocations than lie here.
     """
-    return read_trust(paths.allowed_signers, paths.roles, committed=_committed_revocations(paths))
+    gone = (file for file in (paths.allowed_signers, paths.roles) if not os.path.lexists(file))
+    lost = [file for file in gone if _committed(paths, file) is not None]
+    return read_trust(
+        paths.allowed_signers,
+        paths.roles,
+        committed=_committed(paths, paths.allowed_signers.with_name(REVOCATIONS)),
+        missing=f"git checkout HEAD -- {lost[0]}" if lost else _NEW,
+    )
 
 
-def read_trust(allowed_signers: Path, roles: Path, *, committed: str | None = None) -> Trust:
+def read_trust(
+    allowed_signers: Path, roles: Path, *, committed: str | None = None, missing: str = _NEW
+) -> Trust:
     """The files, checked against each other; revocations.json lies beside them. See `load_trust`.
 
-    `committed` is the blob that revocations.json must be.
+    `committed` is the blob that revocations.json must be, `missing` the next step if a file is not there.
     """
     revoked = allowed_signers.with_name(REVOCATIONS)
     try:
         signers = parse_allowed_signers(read_once(allowed_signers), where=str(allowed_signers))
         known = parse_roles(read_once(roles), where=str(roles))
     except EvidenceIncomplete as error:
-        raise EvidenceIncomplete(error.what, where=error.where, next_step=_TRUST) from None
+        raise EvidenceIncomplete(error.what, where=error.where, next_step=missing) from None
     data = read_once(revoked) if os.path.lexists(revoked) else None
     if committed is not None and (data is None or Repo.blob_id(data, like=committed) != committed):
         what = "is missing" if data is None else "is not as it was committed"
@@ -95,8 +127,8 @@ def read_trust(allowed_signers: Path, roles: Path, *, committed: str | None = No
     return trust
 
 
-def _committed_revocations(paths: StudyPaths) -> str | None:
-    """The blob of revocations.json in HEAD; None where it has none, or where there is no history to ask."""
+def _committed(paths: StudyPaths, file: Path) -> str | None:
+    """The blob of a trust file in HEAD; None where it has none, or where there is no history to ask."""
     try:
         # The repository that trust/ lies in: one that was made around the study alone has no say.
         repo = Repo.find(paths.repository)
@@ -105,7 +137,6 @@ def _committed_revocations(paths: StudyPaths) -> str | None:
     head = repo.head()
     if head is None:
         return None
-    file = paths.allowed_signers.with_name(REVOCATIONS)
     # By its tree: that an object cannot be read must not look as if it were not there.
     named = repo.blobs_at(head, file).get(repo.relative(file))
     return None if named is None else named[1]
@@ -156,10 +187,12 @@ def check_signer(
     at: datetime,
     where: str,
     attested: bool = False,
+    rescue: Rescue | None = None,
 ) -> None:
     """Check that `principal` holds one of `roles` and may sign with this key in `namespace` at that time.
 
-    `attested` says that `at` comes from a verified timestamp. Raises Untrusted, naming `where`, otherwise.
+    `attested` says that `at` comes from a verified timestamp, `rescue` whether a stamp of a head attests the
+    signature as older than a time (section 22). Raises Untrusted, naming `where`, otherwise.
     """
     roles = tuple(roles)
     held = trust.roles.get(principal, ())
@@ -178,11 +211,52 @@ def check_signer(
     if len(faults) == len(lines):
         raise Untrusted(f"the key {name} of {principal} {faults[0]}", where=where, next_step=_TRUST)
     revoked = trust.revocations.get(name)
-    if revoked is not None and (gone := revocation_fault(revoked, at=at, attested=attested)):
-        raise Untrusted(f"the key {name} of {principal} {gone}", where=where, next_step="prereg key list")
+    if revoked is not None and (gone := revocation_fault(revoked, at=at, attested=attested, rescue=rescue)):
+        what = f"the key {name} of {principal} {gone}"
+        if revoked.reason == "compromised":
+            stolen = Compromised(what, where=where, next_step="prereg key list")
+            stolen.key, stolen.at = public_key, parse_time(revoked.at)
+            raise stolen
+        raise Untrusted(what, where=where, next_step="prereg key list")
 
 
-_TRUST = "git checkout -- trust, or prereg key new"
+def check_own_signer(
+    trust: Trust,
+    *,
+    principal: str,
+    public_key: bytes,
+    roles: Iterable[Role],
+    namespace: str,
+    at: datetime,
+    where: str,
+) -> None:
+    """`check_signer` for whoever is about to sign. Raises SignerRefused, with how to let them sign."""
+    roles = tuple(roles)
+    try:
+        check_signer(
+            trust,
+            principal=principal,
+            public_key=public_key,
+            roles=roles,
+            namespace=namespace,
+            at=at,
+            where=where,
+        )
+    except Untrusted as error:
+        held = trust.roles.get(principal, ())
+        known = any(principal in s.principals and s.public_key == public_key for s in trust.signers)
+        step = "prereg key list"  # the key is over, or not begun
+        if not set(held) & set(roles) or not known:
+            step = _entering(principal, held, roles)
+        raise SignerRefused(error.what, where=error.where, next_step=step) from None
+
+
+def _entering(principal: str, held: Collection[Role], roles: Sequence[Role]) -> str:
+    """The command that lets somebody sign: `principal`, unless their role forbids it."""
+    role = next((r for r in roles if r in held), roles[0])
+    if {"author", "reviewer"} <= {*held, role}:
+        return f"prereg key add KEY.pub --principal NAME --role {role}, with the key of another person"
+    return f"prereg key add KEY.pub --principal {principal} --role {role}"
 
 
 def _fault(signer: AllowedSigner, namespace: str, at: datetime) -> str | None:
@@ -224,16 +298,19 @@ def add_signer(
     UsageError for a bad name, key or role, and Untrusted if author and reviewer would share a key or a name.
     """
     if not _PRINCIPAL.fullmatch(principal):
-        raise UsageError(f"the principal {principal!r} is not a plain name", where="principal")
+        step = "--principal NAME: a letter or digit, then those and @ . _ + -"
+        what = f"the principal {principal!r} is not a plain name"
+        raise UsageError(what, where="principal", next_step=step)
     unknown = set(roles) - set(get_args(Role))
     if unknown or not roles:
-        raise UsageError("roles are author, reviewer and collector", where="roles")
+        step = "--role author, --role reviewer or --role collector"
+        raise UsageError("roles are author, reviewer and collector", where="roles", next_step=step)
     signers_file = repository / "trust" / "allowed_signers"
     roles_file = repository / "trust" / "roles.json"
     try:
         wire = sshsig.wire_of(public_key, where="public key")
     except sshsig.BadSignature as error:
-        raise UsageError(error.what, where=error.where) from None
+        raise UsageError(error.what, where=error.where, next_step=error.next_step) from None
     before = read_once(signers_file) if signers_file.exists() else b""
     known = parse_roles(read_once(roles_file), where=str(roles_file)) if roles_file.exists() else {}
     order = cast("tuple[Role, ...]", get_args(Role))
@@ -251,8 +328,9 @@ def add_signer(
     )
     refuse_both(trust)
     assert any(s.public_key == wire for s in trust.signers)
-    write_whole(signers_file, after)
-    write_whole(roles_file, _roles_text(known))
+    for file, data in ((signers_file, after), (roles_file, _roles_text(known))):
+        remove_unfinished(file)
+        write_whole(file, data)
 
 
 def _roles_text(roles: dict[str, tuple[Role, ...]]) -> bytes:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from prereg.codec.canonical import digest
 from prereg.errors import VerificationFailed
+from prereg.model.attempts import Tried, tried
 from prereg.model.places import state
 from prereg.model.plan import Shard, plan
 from prereg.model.seal import Entry, Manifest, State
 from prereg.model.study import Study
+from prereg.seal.head_stamps import HeadStamps
 from prereg.seal.lineage import Sealed
 from prereg.seal.signers import Signatures
 from prereg.seal.stamped import Stamp
@@ -20,6 +22,7 @@ from prereg.store.files import read_in
 from prereg.store.folder import Tree
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import head_of
+from prereg.store.repo import Repo
 
 T = TypeVar("T")
 
@@ -52,16 +55,34 @@ class VerifiedStudy:
 
     @property
     def stored(self) -> dict[tuple[str, int], dict[str, Any]]:
-        """The bodies of the `shard-stored` entries, by unit and shard."""
+        """The bodies of the `shard-stored` entries of each unit's present attempt, by unit and shard.
+
+        Of a unit that is over it is the attempt that it ended in. What counts is here; the rest is in
+        `stored_in_all`.
+        """
+        return present_shards(self.entries, self.study.protocol.attempts)
+
+    @property
+    def stored_in_all(self) -> dict[tuple[str, int, int], dict[str, Any]]:
+        """The bodies of the `shard-stored` entries of every attempt, by unit, attempt and shard."""
         return stored_shards(self.entries)
 
     @property
+    def tried(self) -> dict[str, Tried]:
+        """The units that failed at least once; any other is in its first attempt."""
+        return tried(self.entries, self.study.protocol.attempts)
+
+    def attempt_of(self, unit: str) -> int:
+        """The present attempt of a unit; of one that is over, the attempt it ended in."""
+        return self.tried.get(unit, Tried()).attempt
+
+    @property
     def invalid(self) -> dict[str, str]:
-        """The units that `unit-invalid` names, with the first reason given."""
-        return invalid_units(self.entries)
+        """The units that are over, INVALID, each with the reason of its last failure."""
+        return over_units(self.entries, self.study.protocol.attempts)
 
     def missing(self) -> list[Shard]:
-        """The planned shards of valid units that the ledger does not hold, in protocol order."""
+        """The planned shards of units not over that their present attempt lacks, in protocol order."""
         stored, invalid = self.stored, self.invalid
         return [
             shard
@@ -74,22 +95,29 @@ class VerifiedStudy:
         return frozenset(self.invalid) | {shard.unit.id for shard in self.missing()}
 
 
-def stored_shards(entries: tuple[Entry, ...]) -> dict[tuple[str, int], dict[str, Any]]:
-    """The bodies of the `shard-stored` entries, by unit and shard; the first counts."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+def stored_shards(entries: Sequence[Entry]) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """The bodies of the `shard-stored` entries, by unit, attempt and shard; the first counts."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for entry in entries:
         if entry.type == "shard-stored":
-            found.setdefault((entry.body["unit"], entry.body["shard"]), entry.body)
+            body = entry.body
+            found.setdefault((body["unit"], body["attempt"], body["shard"]), body)
     return found
 
 
-def invalid_units(entries: tuple[Entry, ...]) -> dict[str, str]:
-    """The units that `unit-invalid` names, with the first reason given."""
-    found: dict[str, str] = {}
-    for entry in entries:
-        if entry.type == "unit-invalid":
-            found.setdefault(entry.body["unit"], entry.body["reason"])
-    return found
+def present_shards(entries: Sequence[Entry], allowed: int) -> dict[tuple[str, int], dict[str, Any]]:
+    """Those of each unit's present attempt, by unit and shard; `allowed` is the protocol's `attempts`."""
+    units = tried(entries, allowed)
+    return {
+        (unit, shard): body
+        for (unit, attempt, shard), body in stored_shards(entries).items()
+        if attempt == units.get(unit, Tried()).attempt
+    }
+
+
+def over_units(entries: Sequence[Entry], allowed: int) -> dict[str, str]:
+    """The units that are over, with the reason of the failure that ended them."""
+    return {unit: one.reason or "" for unit, one in tried(entries, allowed).items() if one.over}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,6 +127,8 @@ class Run:
     paths: StudyPaths
     read_records: bool
     lenient: bool
+    gate: bool = False
+    """Whether a verb asks that is about to write, or just did."""
     found: dict[str, object] = field(default_factory=dict)
     opened: dict[str, bytes] = field(default_factory=dict)
     """The bytes of files that are not sealed, by path."""
@@ -142,6 +172,19 @@ class Run:
             self.opened[name] = read_in(self.paths.root, name)[0]
         return self.opened[name]
 
+    def blob_id(self, name: str, like: str) -> str:
+        """The id that git gives to a file that is not sealed, in the hash of `like`; opened if none was."""
+        noted = self._get("noted", dict, 1).get(str(self.paths.root / name))
+        if noted is not None and name not in self.opened:
+            return str(noted[0 if len(like) == 40 else 1])
+        data = self.opened[name] if name in self.opened else read_in(self.paths.root, name)[0]
+        return Repo.blob_id(data, like=like)
+
+    @property
+    def head_stamps(self) -> HeadStamps:
+        """The time stamps of the ledger's heads (section 22); what is wrong with them is for step 6."""
+        return self._get("head_stamps", HeadStamps, 4)
+
     @property
     def trust(self) -> Trust:
         return self._get("trust", Trust, 4)
@@ -156,7 +199,13 @@ class Run:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
+        """Those of a sound chain, whatever they say; `told` are the same once that is checked too."""
         return self._get("entries", tuple, 6)
+
+    @property
+    def told(self) -> tuple[Entry, ...]:
+        """The entries, what each says being held against the seal, the plan and the others."""
+        return self._get("told", tuple, 6)
 
     @property
     def seal(self) -> str:

@@ -6,40 +6,42 @@ what is hashed is what is parsed and handed on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from prereg.codec.canonical import digest
-from prereg.codec.convert import read_authored
 from prereg.codec.study_files import parse_study
 from prereg.errors import PreregError, UsageError, VerificationFailed, WrongState
+from prereg.model.attempts import tried
 from prereg.model.places import state
+from prereg.model.plural import plural
 from prereg.model.seal import Entry, State, Step
 from prereg.model.study import Protocol
 from prereg.seal.bodies import check_bodies
+from prereg.seal.duplicates import check_duplicates
 from prereg.seal.evidence import (
     authenticated_shard,
     authenticated_tree,
     check_moved_metas,
-    check_shard_set,
-    networks_before,
+    told_before,
 )
-from prereg.seal.head import check_head
 from prereg.seal.images import check_containers, check_images
-from prereg.seal.lineage import check_seal_signature, read_lineage
+from prereg.seal.in_head import check_head_holds
+from prereg.seal.lineage import read_lineage
 from prereg.seal.manifest import SUMS, WHERE, read_manifest, sums_bytes
 from prereg.seal.order import check_handovers, check_order
 from prereg.seal.own_files import own_file_problems
 from prereg.seal.results import check_audit, check_decisions
-from prereg.seal.signers import check_cosigned_entries, check_cosigners
-from prereg.seal.stamped import Stamp, check_stamp, check_stamp_entries, earlier_stamps
+from prereg.seal.shard_set import check_record_folders, check_shard_set
+from prereg.seal.signed import check_signatures, signed_head
+from prereg.seal.signers import check_cosigned_entries
+from prereg.seal.stamped import check_stamp_entries
 from prereg.seal.trailers import check_tags, check_trailers
-from prereg.seal.trust import load_trust
-from prereg.seal.verified import Run, VerifiedStudy, invalid_units, stored_shards
-from prereg.store.files import read_in
+from prereg.seal.trust import Compromised
+from prereg.seal.verified import Run, VerifiedStudy, over_units, stored_shards
+from prereg.store.files import noting, read_in
 from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
 from prereg.store.layout import StudyPaths, not_sealed
 from prereg.store.ledger import line_digests, read_ledger
-from prereg.store.repo import Repo
 
 NEXT: dict[State, str] = {
     "draft": "prereg seal",
@@ -70,15 +72,16 @@ def verify_study(
     Raises WrongState for a draft or a state that is not needed, VerificationFailed or EvidenceIncomplete for
     the first fault, with the number of its step in the message.
     """
-    run = Run(paths=paths, read_records=records, lenient=allow_partials)
+    run = Run(paths=paths, read_records=records, lenient=allow_partials, gate=True)
     _refuse_draft(run)
-    for number, name, step in STEPS:
-        try:
-            step(run)
-        except PreregError as error:
-            raise _numbered(error, number, name) from None
-        if number == 6 and need is not None:
-            _refuse_state(run, need)
+    with noting() as run.found["noted"]:
+        for number, name, step in STEPS:
+            try:
+                step(run)
+            except PreregError as error:
+                raise _numbered(error, number, name) from None
+            if number == 6 and need is not None:
+                _refuse_state(run, need)
     return run.result()
 
 
@@ -86,20 +89,25 @@ def verify_report(paths: StudyPaths) -> list[Step]:
     """Run every step, whatever the others said. Raises WrongState for a draft only."""
     run = Run(paths=paths, read_records=True, lenient=False)
     _refuse_draft(run)
+    with noting() as run.found["noted"]:
+        return _report(run)
+
+
+def _report(run: Run) -> list[Step]:
     found: list[Step] = []
     for number, name, step in STEPS:
         try:
             applied, detail = step(run)
         except PreregError as error:
             place = "" if error.where is None else f"{error.where}: "
-            remedy = "" if error.next_step is None else f" (next: {error.next_step})"
             found.append(
                 Step(
                     number=number,
                     name=name,
                     status="failed",
                     applied=0,
-                    detail=f"{place}{error.what}{remedy}",
+                    detail=f"{place}{error.what}",
+                    next_step=error.next_step,
                 )
             )
         else:
@@ -138,7 +146,7 @@ def step_1_folder(run: Run) -> tuple[int, str]:
         if is_unsealed(name) and not is_known_folder(name):
             raise VerificationFailed("is no known folder", where=name)
     run.found["tree"] = tree
-    return len(tree.files), f"{len(tree.files)} files"
+    return len(tree.files), f"{len(tree.files)} {plural(len(tree.files), 'file')}"
 
 
 def step_2_manifest(run: Run) -> tuple[int, str]:
@@ -179,40 +187,14 @@ def step_3_files(run: Run) -> tuple[int, str]:
     if run.read(SUMS) != sums_bytes(manifest, run.manifest_bytes):
         raise VerificationFailed(f"disagrees with {WHERE}", where=SUMS)
     run.found["files"] = files
-    return len(files), f"{len(files)} files"
+    return len(files), f"{len(files)} {plural(len(files), 'file')}"
 
 
 def step_4_signature(run: Run) -> tuple[int, str]:
     """Each manifest is signed by its author and by whom the protocol asks for, and time-stamped if asked."""
-    where = f"{WHERE}.sig"
-    armored = run.read(where)
-    run.found["trust"] = load_trust(run.paths)
-    stamp, signed, stamped = Stamp(state="none"), None, {}
-    asked = _asked(run)
-    if asked is not None:
-        # What a protocol asks for is known once step 3 has found its bytes to be the sealed ones.
-        entries = _entries_or_none(run)
-        common = (run.read, run.tree, run.lineage)
-        stamped = earlier_stamps(*common, asked.timestamp, files=run.files)
-        stamp = check_stamp(*common, asked.timestamp, entries, files=run.files, signature=armored)
-    check_seal_signature(run.lineage[-1], armored, run.trust, stamped=stamp.time)
-    if asked is not None:
-        signed = check_cosigners(
-            *common, asked.signers, entries, run.trust, folder=str(run.paths.root), lenient=run.lenient
-        )
-    signatures = {run.seal: armored}
-    for one in run.lineage[:-1]:
-        signatures[one.seal] = run.read(f"{one.where}.sig")
-        check_seal_signature(one, signatures[one.seal], run.trust, stamped=stamped.get(one.seal))
-    run.found |= {"stamp": stamp, "cosigned": signed, "signatures": signatures}
-    author = run.manifest.author
-    detail = f"{author.principal} {author.key}"
-    if signed is not None:
-        detail += f"; {signed}"
-    if stamp.state != "none":
-        detail += f"; time stamp {stamp}"
+    detail = check_signatures(run)
     others = sum(name.startswith("seal/cosign/") for name in run.tree.files)
-    return len(run.lineage) + others + (stamp.time is not None), detail
+    return len(run.lineage) + others + (run.stamp.time is not None), detail
 
 
 def step_5_study_files(run: Run) -> tuple[int, str]:
@@ -234,51 +216,79 @@ def step_5_study_files(run: Run) -> tuple[int, str]:
 
 
 def step_6_ledger(run: Run) -> tuple[int, str]:
-    """The ledger is one chain of allowed entries, and its signed head is its end."""
+    """The ledger is one chain of allowed entries, its signed head is its end, and stamps of heads hold."""
     data = run.read("ledger.jsonl")
     entries = read_ledger(data)
     run.found |= {"ledger": data, "entries": entries}
-    run.found["signed"] = _signed_head(run, data)
-    check_bodies(
-        entries,
-        lineage=run.lineage,
-        signatures=run.signatures,
-        study=run.study,
-        planned=run.planned(),
-        trust=run.trust,
-    )
+    fault: PreregError | None = None
+    try:
+        check_bodies(
+            entries,
+            lineage=run.lineage,
+            signatures=run.signatures,
+            study=run.study,
+            planned=run.planned(),
+            trust=run.trust,
+        )
+        run.found["told"] = entries
+    except PreregError as error:
+        fault = error  # what is wrong with the head is said first; step 7 asks for the bodies alone
+    stamped = run.head_stamps.check()
+    try:
+        run.found["signed"] = signed_head(run, data)
+    except Compromised as fault:
+        raise run.head_stamps.reach(fault, len(entries)) from None
+    if fault is not None:
+        raise fault
     seals = (run.read, run.tree, run.lineage, entries)
     check_cosigned_entries(*seals)
     check_stamp_entries(*seals, run.stamp)
-    return len(entries), f"{len(entries)} entries, {state(entries)}"
+    return len(
+        entries
+    ), f"{len(entries)} {plural(len(entries), 'entry', 'entries')}, {state(entries)}{stamped}"
 
 
 def step_7_records(run: Run) -> tuple[int, str]:
     """The shards are the ledger's and the plan's; every byte, meta and record field agrees."""
-    entries, planned = run.entries, run.planned()
-    stored, invalid = stored_shards(entries), invalid_units(entries)
+    entries, planned, protocol = run.told, run.planned(), run.study.protocol
+    stored, invalid = stored_shards(entries), over_units(entries, protocol.attempts)
+    check_record_folders(run.tree.folders, protocol)
     checked = check_shard_set(
-        stored,
+        entries,
+        protocol,
         planned,
-        invalid,
         run.tree.files,
         complete=any(e.type == "collection-ended" and e.body["complete"] for e in entries),
         orphans=run.lenient,
     )
     check_moved_metas(run.paths, entries)
-    check_containers(entries, run.manifest)
+    check_containers(entries, run.manifest, protocol)
+    copies = check_duplicates(run)
     draws = leaves = 0
     if run.read_records:
-        networks = networks_before(entries)
+        before = told_before(entries)
         for place, body in stored.items():
-            shard = planned[place]
-            rest = (run.paths, run.study, run.manifest, run.seal, shard, body, networks[place])
+            shard = planned[place[0], place[2]]
+            rest = (run.paths, run.study, run.manifest, run.seal, shard, body, before[place])
             if shard.channel == "exact":
                 leaves += len(authenticated_tree(*rest).leaves)
             else:
                 draws += len(authenticated_shard(*rest)[1])
-    found = f"{checked} shards, {draws} draws" + (f", {leaves} leaves" if leaves else "")
-    return checked + len(invalid), f"{found}, {len(invalid)} units INVALID"
+    counts = [(checked, "shard", "shards"), (draws, "draw", "draws")]
+    counts += [(leaves, "leaf", "leaves")] if leaves else []
+    counts += [(copies, "duplicate", "duplicates")] if copies else []
+    found = ", ".join(f"{n} {plural(n, one, more)}" for n, one, more in counts)
+    found += " (of every attempt)" if any(attempt > 1 for _, attempt, _ in stored) else ""
+    return checked + len(invalid) + copies, f"{found}, {_lost(entries, protocol)}"
+
+
+def _lost(entries: Sequence[Entry], protocol: Protocol) -> str:
+    """How many units are INVALID, and how many a ceiling left open."""
+    over = [one for one in tried(entries, protocol.attempts).values() if one.over]
+    left = sum(one.is_left_open(protocol.ceilings.on_ceiling) for one in over)
+    lost = len(over) - left
+    found = [f"{lost} {plural(lost, 'unit')} INVALID"] if lost or not left else []
+    return ", ".join(found + ([f"{left} {plural(left, 'unit')} left open by a ceiling"] if left else []))
 
 
 def step_8_decisions(run: Run) -> tuple[int, str]:
@@ -286,23 +296,54 @@ def step_8_decisions(run: Run) -> tuple[int, str]:
     if run.lenient:
         return 0, "left to the verb that writes them"
     looked = check_decisions(run) + check_audit(run)
-    return looked, f"{looked} files" if looked else "nothing is decided yet"
+    return looked, f"{looked} {plural(looked, 'file')}" if looked else "nothing is decided yet"
 
 
 def step_9_order(run: Run) -> tuple[int, str]:
     """By git: the seal came first, records after it, the ledger only grew, each hand-over is signed.
 
-    What commits since the seal, and tags of seals, say of the study is so.
+    What commits since the seal, and tags of seals, say of the study is so, and HEAD holds what was read.
     """
+    looked, word = order_of_history(run)
+    stamped = any(e.type == "timestamped" and e.body["seal"] == run.seal for e in run.entries)
+    held = check_head_holds(
+        run.paths,
+        run.tree,
+        run.manifest,
+        files=run.files,
+        ledger=run.ledger,
+        blob_id=run.blob_id,
+        lenient=run.lenient,
+        gate=run.gate,
+        # A stamp that was got and not entered yet is what a verb that was cut off leaves (section 18).
+        waiting=() if stamped else ("seal/timestamp.",),
+    )
+    return looked + held, f"{word}; HEAD holds {held} {plural(held, 'file')}"
+
+
+def order_of_history(run: Run) -> tuple[int, str]:
+    """What step 9 asks of the history alone, also where files are edited or missing here for a reason."""
     looked, commits = check_order(run.paths, lineage=run.lineage, ledger=run.ledger)
     study, lines = run.manifest.study, line_digests(run.ledger)
-    heads = check_handovers(
-        run.paths, sealed=commits[0], study=study, entries=run.entries, lines=lines, trust=run.trust
-    )
+    try:
+        heads = check_handovers(
+            run.paths,
+            sealed=commits[0],
+            study=study,
+            entries=run.entries,
+            lines=lines,
+            trust=run.trust,
+            attests=run.head_stamps.head,
+        )
+    except Compromised as fault:
+        raise run.head_stamps.reach(fault, len(run.entries)) from None
     seals = {one.seal for one in run.lineage}
     told = check_trailers(run.paths, sealed=commits[0], study=study, seals=seals, lines=set(lines))
     tags = check_tags(run.paths, study=study, lineage=run.lineage, lines=set(lines))
-    word = f"sealed by commit {commits[-1]}; {heads} signed heads, {told} commits name the study, {tags} tags"
+    word = (
+        f"sealed by commit {commits[-1]}; {heads} signed {plural(heads, 'head')}, "
+        f"{told} {plural(told, 'commit names', 'commits name')} the study, {tags} {plural(tags, 'tag')}"
+    )
     return looked + heads + told + tags, word
 
 
@@ -319,22 +360,6 @@ STEPS: tuple[tuple[int, str, Callable[[Run], tuple[int, str]]], ...] = (
 )
 
 
-def _asked(run: Run) -> Protocol | None:
-    """The protocol, for what it asks of the seal; one that is not understood is for steps 3 and 5 to name."""
-    try:
-        return read_authored(run.files["protocol.json"], "protocol", Protocol, where="protocol.json")
-    except (KeyError, PreregError):
-        return None
-
-
-def _entries_or_none(run: Run) -> tuple[Entry, ...] | None:
-    """The ledger's entries; one that is no chain is for step 6 to name."""
-    try:
-        return read_ledger(run.read("ledger.jsonl"))
-    except PreregError:
-        return None
-
-
 def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
     if digest(data.replace(b"\r\n", b"\n")) == expected:
         return VerificationFailed(
@@ -347,34 +372,6 @@ def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
         where=name,
         next_step="prereg diff DIR",
     )
-
-
-def _signed_head(run: Run, data: bytes) -> int:
-    """Check the head and its signature; after a killed verb the committed pair may stand in for them."""
-
-    def check(head: bytes, signature: bytes) -> int:
-        return check_head(
-            head,
-            signature,
-            study=run.manifest.study,
-            entries=run.entries,
-            lines=line_digests(data),
-            trust=run.trust,
-            behind=run.lenient,
-        )
-
-    try:
-        return check(run.read("ledger.head.json"), run.read("ledger.head.json.sig"))
-    except VerificationFailed:
-        if not run.lenient:
-            raise
-        # Head and signature are two files: a kill between the two renames leaves a pair that does not match.
-        repo = Repo.find(run.paths.root)
-        commit = repo.head()
-        pair = [repo.blob_at(commit, p) for p in (run.paths.head, run.paths.head_signature)] if commit else []
-        if len(pair) != 2 or pair[0] is None or pair[1] is None:
-            raise
-        return check(pair[0], pair[1])
 
 
 def _refuse_draft(run: Run) -> None:

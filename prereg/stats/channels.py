@@ -30,7 +30,7 @@ def contradiction(drawn: Decision, walked: ExactDecision) -> Contradiction | Non
     draws' bounds hold with the study's confidence, so that a contradiction points at the premise of fresh
     randomness, or at an engine that behaves otherwise under the intercepts.
     """
-    if {drawn.verdict, walked.verdict} & {"INVALID", "VOID"}:
+    if drawn.lost or walked.lost or "VOID" in (drawn.verdict, walked.verdict):
         return None
     s, t = walked.unexplored.off, walked.unexplored.on
     assert s is not None and t is not None

@@ -247,11 +247,8 @@ class Reach:
     """D at the expected counts, to the nearest draw."""
     expected_violations: int
     """Violations in the reference arm at the expected counts: any makes the configuration VOID."""
-
-    @property
-    def both_ways(self) -> bool:
-        """Whether the configuration can be rejected and can fail to be."""
-        return self.rejection != "none" and self.exercised and self.acceptance
+    inconclusive: tuple[Literal["nothing-proposed", "ceiling"], ...]
+    """The reasons for which it can be INCONCLUSIVE."""
 
 
 def reach_of(study: Study, configuration: Configuration) -> Reach:
@@ -282,7 +279,17 @@ def reach_of(study: Study, configuration: Configuration) -> Reach:
         acceptance=violations == 0 and expected <= design.threshold,
         expected_gap=expected,
         expected_violations=violations,
+        inconclusive=_inconclusive(study),
     )
+
+
+def _inconclusive(study: Study) -> tuple[Literal["nothing-proposed", "ceiling"], ...]:
+    found: list[Literal["nothing-proposed", "ceiling"]] = []
+    if study.protocol.decision.rule == "channel-S":
+        found.append("nothing-proposed")
+    if study.protocol.ceilings.on_ceiling == "INCONCLUSIVE":
+        found.append("ceiling")
+    return tuple(found)
 
 
 def reach_table(study: Study) -> list[Reach]:

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 
-MAX_FILE = 512 * 1024 * 1024
-"""Largest file that is read into memory, in bytes."""
+MAX_FILE = 256 * 1024 * 1024
+"""Most bytes that a file may have, and that a shard may unpack to (docs/formats.md section 1)."""
+
+
+BlobIds = dict[str, tuple[str, str]]
+"""The ids that git gives to the bytes of files that were read, by SHA-1 and by SHA-256, by path."""
+_noted: ContextVar[BlobIds | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[BlobIds]:
+    """Note the ids of all that is read meanwhile: who compares it later need not open it again."""
+    found: BlobIds = {}
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
 
 
 def read_once(path: Path, *, limit: int = MAX_FILE) -> bytes:
@@ -44,6 +64,12 @@ def read_with_mode(path: Path, *, limit: int = MAX_FILE) -> tuple[bytes, str]:
         data = handle.read(limit + 1)
     if len(data) > limit:
         raise VerificationFailed(f"is larger than {limit} bytes", where=str(path))
+    if (noted := _noted.get()) is not None:
+        whole = b"blob %d\0" % len(data)
+        ids = (hashlib.sha1(whole), hashlib.sha256(whole))
+        for one in ids:
+            one.update(data)
+        noted[str(path)] = (ids[0].hexdigest(), ids[1].hexdigest())
     return data, "100755" if info.st_mode & 0o100 else "100644"
 
 

@@ -9,24 +9,32 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from prereg.store.layout import UNSEALED_FILES, UNSEALED_FOLDERS, StudyPaths
 
 _ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+_UNIT = rf"{_ID}\.{_ID}\.{_ID}"
+_ATTEMPT = r"\.attempt-[2-9]"
+_COPY = r"\.duplicate-[1-9][0-9]{0,8}"
+_SEQ = r"[1-9][0-9]{0,15}"
 _PRINCIPAL = r"[A-Za-z0-9][A-Za-z0-9@._+-]{0,127}"
 _KNOWN = re.compile(
     rf"""ledger\.jsonl | ledger\.head\.json | ledger\.head\.json\.sig
     | seal/(?:lineage/[0-9a-f]{{64}}/)?
       (?:manifest\.json|manifest\.json\.sig|SHA256SUMS|timestamp\.ts[qr]|cosign/{_PRINCIPAL}\.sig)
-    | records/{_ID}\.{_ID}\.{_ID}/[0-9]{{5}}\.(?:jsonl\.gz|meta\.json)
+    | records/{_UNIT}(?:{_ATTEMPT})?/[0-9]{{5}}(?:\.meta\.json|(?:{_COPY})?\.jsonl\.gz)
+    | stamps/{_SEQ}/(?:ledger\.head\.json|ledger\.head\.json\.sig|timestamp\.ts[qr])
     | analysis/decisions\.json | audit/report\.json | audit/report\.json\.sig""",
     re.VERBOSE,
 )
 _KNOWN_FOLDER = re.compile(
     rf"seal(?:/lineage(?:/[0-9a-f]{{64}})?)?|seal(?:/lineage/[0-9a-f]{{64}})?/cosign"
-    rf"|analysis|audit|records(?:/{_ID}\.{_ID}\.{_ID})?"
+    rf"|stamps(?:/{_SEQ})?|analysis|audit|records(?:/{_UNIT}(?:{_ATTEMPT})?)?"
 )
-_SHARD = re.compile(r"records/([^/]+)/([0-9]{5})\.(jsonl\.gz|meta\.json)")
+_SHARD = re.compile(
+    r"records/([^/]+?)(?:\.attempt-([2-9]))?/([0-9]{5})(?:\.duplicate-([1-9][0-9]{0,8}))?\.(jsonl\.gz|meta\.json)"
+)
 MAX_DEPTH = 64
 """Folders within folders that are looked into; a study has a handful."""
 _PARTIAL = re.compile(r"((?:.*/)?)\.([^/]+)\.[0-9]+\.partial", re.DOTALL)
@@ -103,10 +111,26 @@ def is_known_folder(path: str) -> bool:
     return _KNOWN_FOLDER.fullmatch(path) is not None
 
 
-def shard_at(path: str) -> tuple[str, int, str] | None:
-    """Unit, shard and kind (`jsonl.gz` or `meta.json`) of a path below records/, or None."""
+class ShardFile(NamedTuple):
+    """Which file of records a path names; the first three say of which shard in which attempt."""
+
+    unit: str
+    attempt: int
+    shard: int
+    kind: Literal["jsonl.gz", "meta.json", "duplicate"]
+    copy: int = 0
+    """Which duplicate it is, from 1; 0 for the stored files."""
+
+
+def shard_at(path: str) -> ShardFile | None:
+    """What a path below records/ names, or None."""
     match = _SHARD.fullmatch(path)
-    return None if match is None else (match[1], int(match[2]), match[3])
+    if match is None or (match[4] and match[5] == "meta.json"):
+        return None
+    unit, attempt, shard = match[1], int(match[2] or 1), int(match[3])
+    if match[4]:
+        return ShardFile(unit, attempt, shard, "duplicate", int(match[4]))
+    return ShardFile(unit, attempt, shard, "meta.json" if match[5] == "meta.json" else "jsonl.gz")
 
 
 def partial_of(path: str) -> str | None:

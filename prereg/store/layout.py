@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prereg.errors import PreregError, UsageError, WrongState
+from prereg.model.attempts import unit_folder
 
-UNSEALED_FOLDERS = ("seal", "records", "analysis", "audit", "report")
+UNSEALED_FOLDERS = ("seal", "records", "stamps", "analysis", "audit", "report")
 """Folders of a study that the manifest does not list."""
 UNSEALED_FILES = ("ledger.jsonl", "ledger.head.json", "ledger.head.json.sig")
 
@@ -88,11 +89,24 @@ class StudyPaths:
     def records(self) -> Path:
         return self.root / "records"
 
-    def shard_records(self, unit: str, shard: int) -> Path:
-        return self.records / unit / f"{shard:05d}.jsonl.gz"
+    def shard_records(self, unit: str, shard: int, attempt: int = 1) -> Path:
+        return self.records / unit_folder(unit, attempt) / f"{shard:05d}.jsonl.gz"
 
-    def shard_meta(self, unit: str, shard: int) -> Path:
-        return self.records / unit / f"{shard:05d}.meta.json"
+    def shard_meta(self, unit: str, shard: int, attempt: int = 1) -> Path:
+        return self.records / unit_folder(unit, attempt) / f"{shard:05d}.meta.json"
+
+    def duplicate(self, unit: str, shard: int, attempt: int, k: int) -> Path:
+        """The k-th second result of a shard, counted from 1, where it was not the same (section 21)."""
+        return self.records / unit_folder(unit, attempt) / f"{shard:05d}.duplicate-{k}.jsonl.gz"
+
+    @property
+    def stamps(self) -> Path:
+        """The time stamps of the ledger's heads (section 22)."""
+        return self.root / "stamps"
+
+    def head_stamp(self, seq: int) -> Path:
+        """The folder of the stamp of the head that names that entry."""
+        return self.stamps / str(seq)
 
     @property
     def decisions(self) -> Path:
@@ -143,6 +157,9 @@ def study_paths(folder: Path) -> StudyPaths:
     """The paths of the study at `folder`. Raises UsageError if there is no such study."""
     # A link to a study leads to its own repository: its trust, its history and its neighbours are there.
     root = folder.resolve()
+    if root.exists() and not root.is_dir():
+        step = f"name the study's folder, such as {folder.parent}"
+        raise UsageError("is a file, and no folder of a study", where=str(folder), next_step=step)
     if not root.is_dir():
         raise UsageError("there is no such folder", where=str(folder), next_step=f"prereg draft {folder}")
     if not (root / "protocol.json").exists() and not (root / "ledger.jsonl").exists():

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -55,7 +55,7 @@ def read_ledger(data: bytes, *, where: str = NAME) -> tuple[Entry, ...]:
         raise TornTail(
             "the last line has no newline: a write was cut off",
             where=f"{where}:{len(lines) + 1}",
-            next_step="prereg collect DIR",
+            next_step="the verb that was cut off, once more: it takes the torn line away",
         )
     return tuple(entries)
 
@@ -119,6 +119,10 @@ def mend(paths: StudyPaths) -> None:
         pass
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(slots=True, kw_only=True)
 class LedgerWriter:
     """The one writer of a ledger, while it holds the study's lock."""
@@ -127,6 +131,10 @@ class LedgerWriter:
     entries: list[Entry]
     note: str | None
     """What was repaired on opening, or None."""
+    clock: Callable[[], datetime] = field(default=_now, repr=False)
+    """What tells the time of an entry: a run that makes many has a clock of its own."""
+    entering: Callable[[int], object] = field(default=lambda seq: None, repr=False)
+    """Called with each entry's number before its line is written, so that no kill comes between the two."""
     _head: str
     _fd: int = field(repr=False)
     _size: int = field(repr=False)
@@ -182,24 +190,33 @@ class LedgerWriter:
         """Write one line and make it durable before returning.
 
         A clock that stands behind the last entry is not followed: times never decrease. Raises
-        VerificationFailed for a body or a place that is not allowed, and if the file was changed by others.
+        VerificationFailed for a body or a place that is not allowed, and if the file was changed by others;
+        what OSError stopped is taken back.
         """
         info = os.fstat(self._fd)
         if info.st_size != self._size or not stat.S_ISREG(info.st_mode):
             raise LedgerFault("was changed by another program during this run", where=str(self.paths.ledger))
-        moment = timestamp(now)
+        moment = timestamp(self.clock() if now is None else now)
         if self.entries and parse_time(moment) < parse_time(self.entries[-1].time):
             moment = self.entries[-1].time
         line = line_of(len(self.entries) + 1, moment, type_, actor, body, self._head)
         where = f"{NAME}:{len(self.entries) + 1}"
         entry = _entry(line, where)
         _check_place(self.entries, entry, self._head, where)
-        view = memoryview(line)
-        while view:
-            written = os.write(self._fd, view)
-            self._size += written
-            view = view[written:]
-        os.fsync(self._fd)
+        self.entering(entry.seq)
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._fd, view) :]
+            os.fsync(self._fd)
+        except BaseException:
+            # Nothing may follow a half line, nor a whole one that may not be on the disk. Where it cannot be
+            # taken back, the size is not the known one, and nothing is appended any more.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._size)
+                os.fsync(self._fd)
+            raise
+        self._size += len(line)
         self.entries.append(entry)
         self._head = digest(line)
         return entry
@@ -240,7 +257,7 @@ class LedgerWriter:
 
 def timestamp(now: datetime | None = None) -> str:
     """A time as the formats write it. Raises UsageError for a time without an offset."""
-    moment = datetime.now(UTC) if now is None else now
+    moment = _now() if now is None else now
     if moment.tzinfo is None:
         raise UsageError("a time needs an offset from UTC", where=str(moment))
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

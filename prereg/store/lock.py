@@ -1,4 +1,4 @@
-"""One writer at a time: for a study, by a lock that lies outside its folder, and for other files."""
+"""One writer at a time: for a study and for trust/, by locks that lie outside, and for other files."""
 
 from __future__ import annotations
 
@@ -30,6 +30,28 @@ def study_lock(paths: StudyPaths, *, wait: float = 30.0) -> Iterator[None]:
         "another prereg is writing to this study", where=str(paths.root), next_step="wait until it has ended"
     )
     with held(lock_file(paths), busy, wait=wait):
+        yield
+
+
+def outrun(what: str = "another program added to it meanwhile") -> WrongState:
+    """What a verb says whose study another one changed while it worked: it did nothing, and may run again."""
+    step = "prereg status DIR, and then the same verb again"
+    return WrongState(what, where="ledger.jsonl", next_step=step)
+
+
+@contextlib.contextmanager
+def trust_lock(repository: Path, *, wait: float = 5.0) -> Iterator[None]:
+    """Hold the lock of a repository's trust/ while its files are read, changed and written.
+
+    Raises WrongState if another process holds it for longer than `wait` seconds.
+    """
+    folder = repository.absolute() / "trust"
+    busy = WrongState(
+        "another prereg is changing who may sign",
+        where=str(folder),
+        next_step="wait until it has ended, then run this once more",
+    )
+    with held(_lock_of(folder), busy, wait=wait):
         yield
 
 
@@ -79,7 +101,11 @@ def _take(fd: int, busy: WrongState, wait: float) -> None:
 
 def lock_file(paths: StudyPaths) -> Path:
     """Where the study's lock lies: under the repository's .git, else in the user's cache folder."""
-    root = paths.root.resolve()
+    return _lock_of(paths.root)
+
+
+def _lock_of(root: Path) -> Path:
+    root = root.resolve()
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + ".lock"
     for folder in root.parents:
         git = folder / ".git"

@@ -85,14 +85,6 @@ def _asked_address(repo: Repo, url: str) -> str:
     return known.text.rstrip("\n") if known.status == 0 else url
 
 
-def current_branch(repo: Repo) -> str:
-    """The full name of the branch that HEAD is on. Raises WrongState where it is on none."""
-    found = repo.call(["symbolic-ref", "--quiet", "HEAD"])
-    if found.status != 0:
-        raise WrongState("HEAD is on no branch", where=str(repo.top), next_step="git switch -c BRANCH")
-    return found.text.strip()
-
-
 def push(repo: Repo, remote: Remote, wanted: Mapping[str, str]) -> None:
     """Push objects to references of the remote, and read the references back.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prereg.errors import VerificationFailed, WrongState
+from prereg.store.foreign import DUBIOUS, not_ours, refuse_long_ids, safe, top_above
 from prereg.store.git import Result, clean_environment, library, run
 from prereg.store.stale import remove_stale
 
@@ -43,29 +44,46 @@ class Repo:
     common_folder: Path
     """What all work trees of the repository share."""
     _git: Any = field(repr=False)
+    foreign: bool = False
+    """Whether the folder belongs to another user: such a repository is read and never written."""
 
     @staticmethod
     def find(path: Path) -> Repo:
-        """The repository whose work tree holds `path`. Raises WrongState if there is none."""
+        """The repository whose work tree holds `path`.
+
+        Raises WrongState if there is none, or one whose ids this tool's formats cannot hold, and
+        EvidenceIncomplete if git will not read it because it belongs to another user.
+        """
         folder = path if path.is_dir() else path.parent
         git = library()
         command = git.cmd.Git(str(folder))
-        raw = run(command, ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"])
+        asked = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]
+        raw = run(command, asked)
+        trusted: dict[str, str] = {}
+        if raw.status != 0 and DUBIOUS in raw.error and (place := top_above(folder)) is not None:
+            # git distrusts what the settings of another user could make it run. What is called here runs
+            # nothing that a repository names (`prereg.store.git`), whoever owns it: only reading goes on.
+            trusted = safe(place)
+            command.update_environment(**trusted)
+            raw = run(command, asked)
         if raw.status != 0:
             reason = raw.error.splitlines()[0] if raw.error else "git rev-parse failed"
-            remedy = (
-                f"git config --global --add safe.directory {folder}" if "dubious" in reason else "git init"
-            )
-            raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step=remedy)
+            if DUBIOUS in reason:
+                raise not_ours(top_above(folder) or folder.resolve())
+            raise WrongState(f"not in a git work tree ({reason})", where=str(path), next_step="git init")
         lines = raw.text.split("\n")
         if len(lines) != 4:
             raise WrongState("its path holds a line break; git cannot name it", where=repr(str(path)))
         top, own, common = lines[:3]
+        refuse_long_ids(Path(top))
+        inside = git.cmd.Git(top)
+        inside.update_environment(**trusted)
         return Repo(
             top=Path(top),
             git_folder=Path(own),
             common_folder=(folder / common).resolve(),
-            _git=git.cmd.Git(top),
+            _git=inside,
+            foreign=bool(trusted),
         )
 
     @staticmethod
@@ -90,7 +108,12 @@ class Repo:
             raise WrongState("lies outside the repository", where=str(path)) from None
 
     def call(self, arguments: list[str], *, transports: bool = False) -> Result:
-        """Run git in this repository; `transports` lets it talk to others. Raises nothing for its status."""
+        """Run git in this repository; `transports` lets it talk to others. Raises nothing for its status.
+
+        Raises EvidenceIncomplete for transports in another user's repository: its settings name programs.
+        """
+        if transports:
+            self._refuse_foreign()
         return run(self._git, arguments, transports=transports)
 
     # -- asking -------------------------------------------------------------------------------------------
@@ -99,6 +122,14 @@ class Repo:
         """The commit of HEAD, or None in a repository without commits."""
         raw = run(self._git, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         return raw.text.strip() if raw.status == 0 else None
+
+    def branch(self) -> str:
+        """The full name of the branch that HEAD is on. Raises WrongState where it is on none."""
+        raw = run(self._git, ["symbolic-ref", "--quiet", "HEAD"])
+        if raw.status != 0:
+            what = "HEAD is on no branch: what is committed now is lost at the next checkout"
+            raise WrongState(what, where=str(self.top), next_step="git switch -c BRANCH")
+        return raw.text.strip()
 
     def refuse_partial_history(self) -> None:
         """Raise WrongState where history is cut or rewritten locally: shallow clones and grafts."""
@@ -149,10 +180,6 @@ class Repo:
     def tracked(self, under: Path) -> set[str]:
         """The files under `under` that the index holds, relative to the work tree."""
         return set(_zero(self._text(["ls-files", "-z", "--", *self._specs([under])])))
-
-    def is_tracked(self, path: Path) -> bool:
-        """Whether the index holds this file."""
-        return self.relative(path) in self.tracked(path)
 
     def ignored(self, paths: Iterable[Path]) -> list[str]:
         """Those of `paths` that an ignore rule covers and the index does not hold."""
@@ -251,8 +278,11 @@ class Repo:
 
         Folders stand for every file in them that is not ignored away by being absent: what is missing on disk
         is removed. Other staged changes stay staged and uncommitted. `principal` names the committer where
-        git's configuration does not.
+        git's configuration does not. Raises as `branch` does, and EvidenceIncomplete in another user's
+        repository.
         """
+        self._refuse_foreign()
+        self.branch()
         old = self.head()
         lines = self._index_lines(paths)
         body = message.rstrip("\n") + "\n\n" + "".join(f"{k}: {v}\n" for k, v in trailers.items())
@@ -272,6 +302,7 @@ class Repo:
 
     def annotate(self, name: str, commit: str, message: str, *, principal: str) -> None:
         """Make an annotated tag. Raises WrongState if the name is taken."""
+        self._refuse_foreign()
         arguments = ["tag", "--annotate", "--cleanup=verbatim", "--file=-", name, commit]
         raw = run(self._git, arguments, stdin=message.encode(), env=self.identity(principal))
         if raw.status != 0:
@@ -323,6 +354,10 @@ class Repo:
         if raw.status != 0:
             raise WrongState(f"git {arguments[0]} failed: {raw.error.strip()}", where=str(self.top))
         return raw.text
+
+    def _refuse_foreign(self) -> None:
+        if self.foreign:
+            raise not_ours(self.top)
 
     def _remove_stale_locks(self) -> bool:
         """Whether locks lay there that a killed git left; they are gone now."""

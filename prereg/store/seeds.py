@@ -26,6 +26,8 @@ _DECIMAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _SEED_OF_LINE = re.compile(rb'"seed":"(0|[1-9][0-9]{0,19})"')
 """Inside a string of a record every quotation mark has a backslash before it."""
 _RECORDS, _META = ".jsonl.gz", ".meta.json"
+_COPY = re.compile(r"\.duplicate-[1-9][0-9]*\Z")
+"""How the name of a second result ends, which has the meta of the first (section 21)."""
 
 
 def studies_in(folder: Path) -> list[StudyPaths]:
@@ -100,10 +102,14 @@ def span_of(study: str, block: SeedBlock) -> Span:
 def used(paths: StudyPaths) -> Iterator[Span]:
     """The seeds that the records of a study used, by its metas and lines, whatever its seeds.json says now.
 
-    Raises PreregError, naming the file, for a record file that cannot be read.
+    Seeds that several attempts of a unit used, or several results of a shard, are used once. Raises
+    PreregError, naming the file, for a record file that cannot be read.
     """
-    if not _is_there(paths.records):
-        return
+    if _is_there(paths.records):
+        yield from dict.fromkeys(_used(paths))
+
+
+def _used(paths: StudyPaths) -> Iterator[Span]:
     for folder in _folders(paths.records):
         names = _names(folder)
         for name in names:
@@ -111,10 +117,18 @@ def used(paths: StudyPaths) -> Iterator[Span]:
             if name.endswith(_META):
                 yield _of_meta(paths.name, file)
             elif name.endswith(_RECORDS):
-                beside = folder / (name.removesuffix(_RECORDS) + _META)
-                if beside.name not in names:
+                beside = folder / (_COPY.sub("", name.removesuffix(_RECORDS)) + _META)
+                if beside.name in names:
+                    said, leaves = _with_tree(paths.name, beside)
+                elif name.removesuffix(_RECORDS) != beside.name.removesuffix(_META):
+                    # A second result may wait for the first, with which its meta comes: its draws tell.
+                    said, leaves = (
+                        Span(study=paths.name, block=f"records/{folder.name}", first=0, end=0),
+                        False,
+                    )
+                else:
                     raise EvidenceIncomplete("has no meta: its seeds are unknown", where=str(file))
-                yield from _of_lines(file, *_with_tree(paths.name, beside))
+                yield from _of_lines(file, said, leaves)
             elif not stat.S_ISREG(file.lstat().st_mode):
                 raise VerificationFailed("is not a regular file", where=str(file))
 
@@ -202,11 +216,12 @@ def _of_lines(file: Path, said: Span, leaves: bool) -> Iterator[Span]:
     """The seeds of a shard's lines that are not those its meta says, as intervals."""
     unpacker = zlib.decompressobj(31)
     try:
-        lines = unpacker.decompress(read_once(file), MAX_FILE)
+        lines = unpacker.decompress(read_once(file), MAX_FILE + 1)
     except zlib.error as error:
         raise VerificationFailed(f"is not gzip: {error}", where=str(file)) from None
-    if not unpacker.eof or unpacker.unused_data:
-        raise VerificationFailed("is not one whole gzip member", where=str(file))
+    if not unpacker.eof or unpacker.unused_data or len(lines) > MAX_FILE:
+        what = f"is not one whole gzip member of at most {MAX_FILE} bytes"
+        raise VerificationFailed(what, where=str(file))
     found = _SEED_OF_LINE.findall(lines)
     ended = lines.endswith(b"\n") or (leaves and not lines)
     if len(found) != (0 if leaves else lines.count(b"\n")) or not ended:

@@ -1,7 +1,8 @@
-"""Locks that a killed git left behind, told from those of a git that runs."""
+"""What a killed program left, told from what belongs to one that runs: locks of git, unfinished writes."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,6 +22,16 @@ def remove_stale(locks: Iterable[Path], repository: Iterable[Path]) -> list[Path
     for lock in there:
         lock.unlink(missing_ok=True)
     return there
+
+
+def remove_unfinished(file: Path) -> None:
+    """Remove unfinished writes of `file` (`write_whole`) by processes that are seen to be gone."""
+    if not PROCESSES.is_dir():
+        return
+    for found in file.parent.glob(f".{glob.escape(file.name)}.*.partial"):
+        number = found.name.removesuffix(".partial").rpartition(".")[2]
+        if number.isdecimal() and not PROCESSES.joinpath(number).exists():
+            found.unlink(missing_ok=True)
 
 
 def _busy(locks: set[Path], folders: list[Path]) -> bool:

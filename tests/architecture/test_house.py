@@ -71,3 +71,11 @@ def test_nothing_is_written_to_another_projects_folder() -> None:
         if path == Path(__file__):
             continue
         assert '".prereg' not in path.read_text(), path
+
+
+def test_every_module_of_tests_has_a_name_of_its_own() -> None:
+    """Pytest imports tests by name alone: two of one name end the collection, wherever they lie."""
+    faults = ROOT / "tests" / "tamper"
+    names = [path.name for path in (ROOT / "tests").rglob("*.py") if path.parent.parent != faults]
+    twice = sorted({name for name in names if names.count(name) > 1} - {"__init__.py", "conftest.py"})
+    assert not twice, f"several files under tests/ are called {', '.join(twice)}"

@@ -14,35 +14,13 @@ from prereg.collect.container_engine import Engine, new_name, sweep
 from prereg.collect.image import images_for_seal
 from prereg.collect.image_build import build_image
 from prereg.collect.runtime import load_build
-from prereg.errors import EngineFailed, PreregError, WrongState
-from tests.containers.kit import SLOW, Bench, containers, plant, podman
+from prereg.errors import EngineFailed, WrongState
+from prereg.seal.verify import verify_report
+from tests.containers.kit import HANGS, HUNGRY, OPENED, SLOW, Bench, containers, plant, podman, refused
 from tests.unit.silent import Silent
 from tests.unit.test_collect_kit import body_of, check_whole, collect_process, configuration, types_of
 
 pytestmark = pytest.mark.containers
-
-HUNGRY = """
-import sys
-if sys.argv[1] == "b":
-    hoard = bytearray(400 << 20)
-print('{"value": "a"}\\n' * int(sys.argv[3]), end="")
-"""
-
-HANGS = """
-import sys, time
-if sys.argv[1] == "b":
-    time.sleep(600)
-print('{"value": "a"}\\n' * int(sys.argv[3]), end="")
-"""
-
-
-def refused(bench: Bench) -> PreregError:
-    """A collection that is refused before the first draw; the ledger has heard nothing of it."""
-    with pytest.raises(PreregError) as caught:
-        bench.desk.collect()
-    assert types_of(bench.desk.paths("toy")) == ["sealed"]
-    assert caught.value.next_step
-    return caught.value
 
 
 def test_a_collection_in_containers_is_whole(bench: Bench) -> None:
@@ -55,41 +33,11 @@ def test_a_collection_in_containers_is_whole(bench: Bench) -> None:
     assert started["environments"] == {"plain": bench.image.fingerprint}
 
 
-ON_HOST = "if words[0] == 'run': words[words.index('--network') + 1] = 'host'"
-LIE = """
-if words[:2] == ['container', 'inspect']:
-    told = subprocess.run([REAL, *words], capture_output=True, text=True).stdout
-    print(told.replace('"NetworkMode": "host"', '"NetworkMode": "none"'))
-    sys.exit()
-"""
-
-PLANTED = {
-    "network": (ON_HOST, "its network is 'host'"),
-    "network-that-nobody-tells-of": (LIE + ON_HOST, "it has the network interfaces"),
-    "writable-root": ("words = [word for word in words if word != '--read-only']", "its read-only root is"),
-    "capabilities": ("words = ['NET_RAW' if word == 'ALL' else word for word in words]", "capabilities"),
-    "root": ("words = [word.replace('65534:65534', '0:0') for word in words]", "its user is"),
-    "privileges": (
-        "words = [w.replace('no-new-privileges', 'label=disable') for w in words]",
-        "it may gain privileges",
-    ),
-    "second-mount": (
-        "if words[0] == 'run': words[1:1] = ['--volume', '/var/tmp:/extra']",
-        "it mounts ['/extra', '/study']",
-    ),
-    "writable-study": ("words = [w.replace(',readonly=true', '') for w in words]", "it may write to /study"),
-    "no-memory-limit": (
-        "words = [str(1 << 33) if w == str(4 << 30) else w for w in words]",
-        "its memory is",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", PLANTED)
+@pytest.mark.parametrize("fault", OPENED)
 def test_a_container_that_is_not_closed_is_refused(
     fault: str, refusing: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body, said = PLANTED[fault]
+    body, said = OPENED[fault]
     plant(monkeypatch, tmp_path, body)
     error = refused(refusing)
     assert isinstance(error, WrongState)
@@ -165,6 +113,19 @@ def test_a_unit_that_reaches_the_limit_of_memory_is_invalid(
     assert result.complete and list(result.invalid) == ["main.one.b"]
     assert f"reached its container's limit of memory, {128 << 20} bytes" in result.invalid["main.one.b"]
     assert "unit-invalid" in types_of(paths)
+
+
+def test_the_limit_of_memory_is_the_protocols(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edition 3 seals it: it holds whatever the collector's own is, and the ledger has it."""
+    monkeypatch.setenv("PREREG_CONTAINER_MEMORY", "2g")
+    ceilings = {"study_seconds": 600, "unit_seconds": 300, "request_seconds": 20, "on_ceiling": "INVALID"}
+    paths = bench.sealed(edition=3, script=HUNGRY, ceilings={**ceilings, "memory_mib": 144})
+    result = bench.desk.collect()
+    assert list(result.invalid) == ["main.one.b"]
+    assert f"reached its container's limit of memory, {144 << 20} bytes" in result.invalid["main.one.b"]
+    assert body_of(paths, "collection-started")["container"]["memory_mib"] == 144
+    assert any("PREREG_CONTAINER_MEMORY does not apply" in note for note in bench.desk.notes)
+    assert not [step for step in verify_report(paths) if step.status == "failed"]
 
 
 def test_a_worker_that_hangs_is_stopped_with_its_container(bench: Bench) -> None:

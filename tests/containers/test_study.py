@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,30 +14,11 @@ from prereg.collect.image_build import build_image
 from prereg.collect.installer import bundled_pip
 from prereg.collect.runtime import Build
 from prereg.errors import EngineFailed
-from prereg.store.layout import distribution_root
+from tests.containers.kit import prereg
 from tests.unit.silent import Silent
 from tests.unit.test_collect_kit import git
 
 pytestmark = pytest.mark.containers
-
-RUN = (
-    f"import sys; sys.path.insert(0, {str(distribution_root())!r}); sys.argv[0] = 'prereg'; "
-    "from prereg.cli.main import run; run()"
-)
-
-
-def prereg(repository: Path, *words: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *words],
-        cwd=repository,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    value = json.loads(done.stdout) if "--json" in words else {}
-    assert isinstance(value, dict)
-    return value
 
 
 def test_a_study_from_its_draft_to_its_audit(plain: BuiltImage, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ def tally(stats: Mapping[str, Sequence[Any]]) -> dict[str, list[int]]:
     """Tried, caught, draws lost and draws doubled, by group.
 
     The group is what a test recorded as `group`, or the folder of faults that it is from. A fault that is
-    known to be missed (xfailed), and one whose test broke, is tried and not caught.
+    known to be missed (xfailed), and one whose test broke, is tried and not caught. A test of many faults
+    records their number as `points`, and as `held` how many were caught.
     """
     last: dict[str, tuple[str, str, Any]] = {}
     for outcome in OUTCOMES:
@@ -33,8 +34,8 @@ def tally(stats: Mapping[str, Sequence[Any]]) -> dict[str, list[int]]:
     for group, outcome, report in last.values():
         found = dict(report.user_properties)
         row = rows.setdefault(group, [0, 0, 0, 0])
-        row[0] += 1
-        row[1] += outcome in ("passed", "xpassed")
+        row[0] += int(found.get("points", 1))
+        row[1] += int(found.get("held", outcome in ("passed", "xpassed")))
         row[2] += int(found.get("lost", 0))
         row[3] += int(found.get("doubled", 0))
     return rows

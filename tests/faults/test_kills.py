@@ -86,7 +86,7 @@ def agreed(own: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dic
 
 def killed(desk: Desk, kind: str, at: int, log: Path) -> bool:
     """Collect, and kill it at a step; whether it came so far."""
-    done = desk.collect(partial(inject.arm, log, at, torn=kind == "torn"))
+    done = desk.collect(partial(inject.arm, log, at, kind))
     # 4: the run before it had come to the end.
     assert done.code in (-9, 0, 4), done.said
     return done.code == -9

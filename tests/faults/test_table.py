@@ -18,6 +18,12 @@ def test_missed(record_property):
     record_property("lost", 3)
     assert False
 
+def test_many_of_which_one_is_missed(record_property):
+    record_property("group", "points")
+    record_property("points", 7)
+    record_property("held", 6)
+    assert False
+
 def test_fault_is_caught():
     pytest.xfail("known")
 
@@ -39,8 +45,9 @@ def test_never_tried(absent):
 ROWS = {
     "an error before the fault": (1, 0, 0, 0),
     "kills": (3, 1, 3, 0),
+    "points": (7, 6, 0, 0),
     "tampering with a study": (1, 0, 0, 0),
-    "all": (5, 1, 3, 0),
+    "all": (12, 7, 3, 0),
 }
 pytest_plugins = ["pytester"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from real_stamps import SIGNATURE, STAMPS, edited
+from real_tokens import MESSAGE, NAMESPACE, edited_line, edited_signature
 
 import audits.certificates
 import audits.der
@@ -24,7 +25,7 @@ from audits.fault import Fault, Found
 from prereg.codec import canonical, convert, study_files
 from prereg.errors import PreregError
 from prereg.model import record, seal, study
-from prereg.seal import allowed_signers, manifest, packing, records, revocation, sshsig, timestamp, trust
+from prereg.seal import allowed_signers, manifest, metas, packing, revocation, sshsig, timestamp, trust
 from prereg.store import ledger
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas" / "v1"
@@ -68,6 +69,14 @@ def _der(data: bytes) -> bytes:
     )
 
 
+def _prereg_token(data: bytes) -> object:
+    return sshsig.verify(data, MESSAGE, namespace=NAMESPACE, where="-")
+
+
+def _auditor_token(data: bytes) -> object:
+    return audits.sshsig.verify(MESSAGE, audits.sshsig.parse(data), NAMESPACE)
+
+
 def _prereg_stamp(data: bytes) -> object:
     return timestamp.verify_timestamp(STAMPS.request, data, signature=SIGNATURE, roots=STAMPS.roots)
 
@@ -98,7 +107,7 @@ PREREG: dict[str, Callable[[bytes], object]] = {
     "ledger": ledger.read_ledger,
     "manifest": manifest.read_manifest,
     "head": lambda data: convert.read_machine(data, "head", seal.Head, where="-"),
-    "meta": lambda data: records.read_meta(data, where="-"),
+    "meta": lambda data: metas.read_meta(data, where="-"),
     "meta as a value": lambda data: convert.read_machine(data, "shard-meta", record.ShardMeta, where="-"),
     "roles": lambda data: trust.parse_roles(data, where="-"),
     "revocations": lambda data: revocation.parse_revocations(data, where="-"),
@@ -128,6 +137,10 @@ PARSERS: dict[str, Parser] = {
         parse=lambda data: sshsig.parse(data, where="-"), raises=PreregError, dress=_armored
     ),
     "auditor signature": Parser(parse=audits.sshsig.parse, raises=Fault, dress=_armored),
+    "prereg signature of a token": Parser(parse=_prereg_token, raises=PreregError, dress=edited_signature),
+    "auditor signature of a token": Parser(parse=_auditor_token, raises=Fault, dress=edited_signature),
+    "prereg key of a token": Parser(parse=PREREG["allowed signers"], raises=PreregError, dress=edited_line),
+    "auditor key of a token": Parser(parse=AUDITOR["allowed signers"], raises=Fault, dress=edited_line),
     "prereg packed shard": Parser(parse=_unpacked, raises=PreregError, dress=_packed),
     "auditor packed shard": Parser(
         parse=lambda data: audits.load.inflate(data, 100), raises=Fault, dress=_packed

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from parsers import PARSERS, SCHEMAS, try_one
 from real_stamps import STAMPS, TREES, edited
+from real_tokens import ARMORED, edited_signature
 
 from prereg.codec import canonical
 
@@ -97,3 +98,21 @@ def test_bytes_near_a_real_stamp(name: str, data: st.DataObject) -> None:
     # As many bytes as are cut leave every length right; so the certificates and signatures are read.
     new = data.draw(st.binary(min_size=cut, max_size=cut) | st.binary(max_size=3))
     try_one(name, whole[:at] + new + whole[at + cut :])
+
+
+TOKEN_PARSERS = [name for name in PARSERS if name.endswith("of a token")]
+
+
+@pytest.mark.parametrize("name", [name for name in TOKEN_PARSERS if "signature" in name])
+def test_the_real_signatures_of_tokens_hold(name: str) -> None:
+    assert len(ARMORED) >= 2
+    for number, armored in enumerate(ARMORED):
+        PARSERS[name].parse(armored)
+        PARSERS[name].parse(edited_signature(bytes([number])))
+
+
+@pytest.mark.parametrize("name", TOKEN_PARSERS)
+@settings(max_examples=250)
+@given(data=st.binary(min_size=4, max_size=12))
+def test_bytes_near_what_a_token_signed(name: str, data: bytes) -> None:
+    try_one(name, data)

@@ -61,7 +61,7 @@ good_records = st.fixed_dictionaries(
         "seal": st.just("a" * 64),
         "unit": st.just("main.c.on"),
         "shard": counts,
-        "attempt": st.just(1),
+        "attempt": st.integers(1, 9),
         "draw": counts,
         "seed": st.integers(0, 2**64 - 1).map(str),
         "row": counts,

@@ -13,7 +13,9 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "unit"), str(HERE)]
 
 import exact_fixture  # noqa: E402
+import lives_heads  # noqa: E402
 import lives_second  # noqa: E402
+import lives_third  # noqa: E402
 import study_fixture  # noqa: E402
 import verbs  # noqa: E402
 from lives import KEYS, LIFE, OWN, OWN_CLASS, link_or_copy, with_own_class  # noqa: E402
@@ -76,11 +78,38 @@ def signed(life: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 @pytest.fixture(scope="session")
+def heads(life: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same for the study of edition 3 whose heads are stamped."""
+    place = tmp_path_factory.mktemp("heads") / "x"
+    saved = Saved(place, tmp_path_factory.mktemp("heads-states"))
+    lives_heads.heads_life(place, life["cache"], saved)
+    return saved.states
+
+
+@pytest.fixture(scope="session")
 def second(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for the study of edition 2 with records and a registered mechanism."""
     place = tmp_path_factory.mktemp("second") / "x"
     saved = Saved(place, tmp_path_factory.mktemp("second-states"))
     lives_second.second_life(place, saved)
+    return saved.states
+
+
+@pytest.fixture(scope="session")
+def third(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same for the study of edition 3 that was tried again and came twice."""
+    place = tmp_path_factory.mktemp("third") / "x"
+    saved = Saved(place, tmp_path_factory.mktemp("third-states"))
+    lives_third.third_life(place, saved)
+    return saved.states
+
+
+@pytest.fixture(scope="session")
+def contained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same for a study of edition 3 that is collected in containers of limited memory."""
+    place = tmp_path_factory.mktemp("contained") / "x"
+    saved = Saved(place, tmp_path_factory.mktemp("contained-states"))
+    lives_third.contained_life(place, saved)
     return saved.states
 
 

@@ -40,6 +40,21 @@ def manifest_text(study: Path, old: bytes, new: bytes) -> None:
     manifest_bytes(study, data.replace(old, new, 1))
 
 
+def listed(study: Path, path: str) -> None:
+    """The author lists one more path, in its place, with the bytes of the first, and puts a file there."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["files"].append(value["files"][0] | {"path": path})
+        value["files"].sort(key=lambda entry: str(entry["path"]))
+
+    manifest(study, change)
+    files = json.loads((study / MANIFEST).read_bytes())["files"]
+    sums = [*((f["sha256"], f["path"]) for f in files), (sha((study / MANIFEST).read_bytes()), MANIFEST)]
+    (study / "seal" / "SHA256SUMS").write_text("".join(f"{one}  {name}\n" for one, name in sums))
+    (study / path).parent.mkdir(parents=True, exist_ok=True)
+    (study / path).write_bytes((study / files[0]["path"]).read_bytes())
+
+
 def sealed_file(study: Path, name: str, data: bytes, who: str = "ada") -> None:
     """The author, or another, seals other bytes of a file: manifest, sums and signature say the same."""
     (study / name).write_bytes(data)
@@ -60,6 +75,19 @@ def sealed_text(study: Path, name: str, old: bytes, new: bytes) -> None:
     data = (study / name).read_bytes()
     assert old in data
     sealed_file(study, name, data.replace(old, new, 1))
+
+
+def sealed_again(study: Path, who: str = "ada", **more: Any) -> None:
+    """The author enters the manifest as it is now as the seal, and their commit is made anew, without tag."""
+
+    def entered(found: list[Any]) -> None:
+        signature = (study / f"{MANIFEST}.sig").read_bytes()
+        body = {"seal": sha((study / MANIFEST).read_bytes()), "signature_sha256": sha(signature)}
+        found[0]["body"].update(body | more)
+
+    entries(study, entered, who)
+    amend(study)
+    git(study, "tag", "-d", f"prereg/{study.name}/sealed")
 
 
 def entries(study: Path, change: Callable[[list[Any]], Any], who: str = "col") -> None:

@@ -37,9 +37,10 @@ RELOCATED = "main.fair.old/00001"
 Save = Callable[[str], None]
 
 
-def signed_life(place: Path, bare: Path, cache: Path, save: Save) -> None:
+def signed_life(place: Path, bare: Path, cache: Path, save: Save, *, edition: int = 2) -> None:
     """Make `signed` at `place`, and call `save` with the name of each state that it comes to."""
-    root = _signed_draft(place)
+    root = _signed_draft(place, edition)
+    save("draft")
     with serve(stamps.authority().stamp) as url:
 
         def verb(name: str, who: str, *more: str) -> None:
@@ -73,6 +74,7 @@ def signed_life(place: Path, bare: Path, cache: Path, save: Save) -> None:
         for end in ("jsonl.gz", "meta.json"):
             (root / "records" / f"{RELOCATED}.{end}").unlink()
         git(root, "commit", "-q", "-a", "-m", "Archived")
+        save("archived")
         verb("relocate", "ada", "--from", str(place.with_name("archive")), "--reason", "Too large.")
         save("relocated")
         verb("analyse", "ada")
@@ -83,20 +85,20 @@ def signed_life(place: Path, bare: Path, cache: Path, save: Save) -> None:
         save("closed")
 
 
-def _signed_draft(place: Path) -> Path:
+def _signed_draft(place: Path, edition: int) -> Path:
     paths = study_fixture.make_study(place, draws=2000, rows=100, shard_requests=10)
     for who in SIGNERS[1:]:
         key = generate_key(place / "keys" / who)
         add_signer(paths.repository, f"{who}@example.org", key.public_line, ["author"])
     (paths.root / "roots.pem").write_bytes(stamps.authority().roots)
     value = json.loads(paths.protocol.read_bytes()) | {
-        "edition": 2,
+        "edition": edition,
         "signers": {"need": 2, "principals": [f"{who}@example.org" for who in SIGNERS]},
         "timestamp": {"roots": "roots.pem"},
     }
     paths.protocol.write_text(json.dumps(value, indent=1))
     git(paths.repository, "add", "-A")
-    git(paths.repository, "commit", "-q", "-m", "Edition 2")
+    git(paths.repository, "commit", "-q", "-m", f"Edition {edition}")
     return paths.root
 
 

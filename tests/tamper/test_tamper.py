@@ -8,7 +8,8 @@ A fault has
 and where it needs them
 - AT: how far the study has come: `draft`, `sealed`, `collected`, `analysed`, or `audited` (the default);
 - STUDY: `exact`, a study with an exact stage, whose trees are written down; `signed` or `second`, studies of
-  edition 2 (lives_second.py), whose states are more;
+  edition 2 (lives_second.py), whose states are more; `third` or `contained`, of edition 3 (lives_third.py),
+  and `heads` (lives_heads.py);
 - EXIT: {verb: exit code} where it is not 1; KEY: who runs a verb that signs;
 - ENV: variables of whoever checks (`{home}` is the folder of keys and repository);
 - OPEN: {verb: why} for a verb of CAUGHT_BY that does not refuse it yet; once it does, this has to go.
@@ -41,6 +42,9 @@ STATES = [
     ("exact", "audited"),
     *(("signed", state) for state in ("first", "amended", "stamped", "relocated", "closed")),
     ("second", "audited"),
+    *(("third", state) for state in ("collected", "analysed", "audited")),
+    ("contained", "collected"),
+    *(("heads", state) for state in ("sealed", "collected", "audited")),
 ]
 
 

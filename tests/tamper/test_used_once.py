@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import verbs
 from lives import KEYS, copy_of
 
 from prereg.collect import gates
+
+Places = Callable[[str, str], Path]
 
 
 def watch(log: Path, study: Path) -> None:
@@ -32,6 +37,20 @@ def watch(log: Path, study: Path) -> None:
     sys.addaudithook(heard)
 
 
+def watch_folders(log: Path, study: Path) -> None:
+    """The same for a process that opens files by the descriptor of their folder."""
+    real, out = os.open, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        found = real(path, flags, mode, dir_fd=dir_fd)
+        name = os.readlink(f"/proc/self/fd/{found}")
+        if name.startswith(f"{study}/") and stat.S_ISREG(os.fstat(found).st_mode):
+            os.write(out, f"{name}\n".encode())
+        return found
+
+    os.open = opened
+
+
 def test_verification_opens_each_file_once(life: dict[str, Path], tmp_path: Path) -> None:
     study, log = copy_of(life["audited"], tmp_path / "copy"), tmp_path / "log"
     done = verbs.run("verify", study, "", {}, before=partial(watch, log, study))
@@ -39,6 +58,17 @@ def test_verification_opens_each_file_once(life: dict[str, Path], tmp_path: Path
     opened = Counter(Path(line).relative_to(study).as_posix() for line in log.read_text().splitlines())
     assert {"seal/manifest.json", "ledger.jsonl", "coin.py", "analysis/decisions.json"} <= opened.keys()
     assert sum(name.startswith("records/") for name in opened) == 32
+    assert {name: times for name, times in opened.items() if times > 1} == {}
+
+
+@pytest.mark.parametrize("state", ["audited", "closed"])
+def test_the_auditor_opens_each_file_once(state: str, place_of: Places, tmp_path: Path) -> None:
+    study = copy_of(place_of("" if state == "audited" else "signed", state), tmp_path / "copy")
+    log = tmp_path / "log"
+    done = verbs.run("auditor", study, "", {}, before=partial(watch_folders, log, study))
+    assert done.code == 0, done.said
+    opened = Counter(Path(line).relative_to(study).as_posix() for line in log.read_text().splitlines())
+    assert {"seal/manifest.json", "ledger.jsonl", "coin.py", "analysis/decisions.json"} <= opened.keys()
     assert {name: times for name, times in opened.items() if times > 1} == {}
 
 

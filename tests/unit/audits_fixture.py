@@ -25,6 +25,8 @@ class Builder:
         self.root, self.keys, self.plan = root, keys, plan
         self.folder = root / "studies" / plan.study
         self.now = clock()
+        self.attempt = 1
+        """The attempt that is drawn; edition 3 alone has others."""
         self.lines: list[bytes] = []
         self.drawn: dict[str, list[Json]] = {}
         self.lines_of: dict[str, list[Json]] = {}
@@ -172,9 +174,9 @@ class Builder:
                 n = p.proposals(c) if arm == "on" and p.rule != "event-gap" else 0
                 counters = {"proposals": n, "verifications": min(n, 1), "accepted": min(n, 2)}
                 record = {
-                    "seal": self.digest, "unit": unit, "shard": request // shard_requests, "attempt": 1,
-                    "draw": draw, "seed": str(first + request), "row": row, "outcome": outcome,
-                    "counters": counters,
+                    "seal": self.digest, "unit": unit, "shard": request // shard_requests,
+                    "attempt": self.attempt, "draw": draw, "seed": str(first + request), "row": row,
+                    "outcome": outcome, "counters": counters,
                 }  # fmt: skip
                 if p.second and c in p.second.records:
                     record["record"] = p.second.record(c, arm, draw, outcome)
@@ -191,12 +193,16 @@ class Builder:
     def leaves(self, c: str, arm: str, unit: str) -> list[Json]:
         """The leaf lines of a unit of the exact stage."""
         tree = self.plan.trees(c, arm)
-        said = {"seal": self.digest, "unit": unit, "shard": 0, "attempt": 1}
+        said = {"seal": self.digest, "unit": unit, "shard": 0, "attempt": self.attempt}
         lines = [said | {"leaf": i} | leaf for i, leaf in enumerate(tree["leaves"])]
         lines = [self.plan.edit("leaf", line) for line in lines]
         self.walked[unit] = {"leaves": lines, "meta": self.plan.edit("tree", tree["meta"] | {"unit": unit})}
         self.walked[unit]["meta"].pop("unit", None)
         return lines
+
+    def home(self, unit: str) -> str:
+        """The folder of a unit's records in the present attempt."""
+        return f"records/{unit}" + (f".attempt-{self.attempt}" if self.attempt > 1 else "")
 
     def store(
         self, unit: str, shard: int, records: list[Json], sizes: tuple[int, int], tree: Json | None = None
@@ -204,14 +210,14 @@ class Builder:
         """``sizes`` are the rows of a request and the requests of a shard."""
         lines = self.plan.edit("lines", b"".join(map(machine, records)))
         packed = self.plan.edit("packed", pack(lines))
-        stem = f"records/{unit}/{shard:05d}"
+        stem = f"{self.home(unit)}/{shard:05d}"
         p = self.plan
         rows = sizes[0]
         planned = len(records) // rows if tree is None else 4
         first = next(int(b["first"]) for b in self.files["seeds.json"]["blocks"] if b["unit"] == unit)
         meta = {
             "schema": "prereg/shard-meta/v1", "study": p.study, "seal": self.digest, "unit": unit,
-            "shard": shard, "attempt": 1, "first_seed": str(first + shard * sizes[1]),
+            "shard": shard, "attempt": self.attempt, "first_seed": str(first + shard * sizes[1]),
             "requests": planned,
             "rows": rows, "draws": len(records), "records_sha256": sha(packed), "records_size": len(packed),
             "lines_sha256": sha(lines), "lines_size": len(lines), "environment": "e" * 64, "network": "cut",
@@ -222,8 +228,8 @@ class Builder:
         self.write(f"{stem}.jsonl.gz", packed)
         data = self.write(f"{stem}.meta.json", machine(p.edit("meta", meta)))
         body = {
-            "unit": unit, "shard": shard, "attempt": 1, "records_sha256": sha(packed), "draws": len(records),
-            "records_size": len(packed), "meta_sha256": sha(data),
+            "unit": unit, "shard": shard, "attempt": self.attempt, "records_sha256": sha(packed),
+            "draws": len(records), "records_size": len(packed), "meta_sha256": sha(data),
         }  # fmt: skip
         self.entry("shard-stored", "col@example.org", body)
 

@@ -253,6 +253,7 @@ def store_shard(writer: LedgerWriter, study: str, seal_digest: str, shard: Shard
     """Write one shard's two files and its ledger line."""
     unit, paths = shard.unit.id, writer.paths
     encoded = encode_shard(records_of(seal_digest, shard))
+    sealed = next(e.time for e in reversed(writer.entries) if e.type in ("sealed", "amended"))
     meta = ShardMeta(
         study=study,
         seal=seal_digest,
@@ -269,8 +270,8 @@ def store_shard(writer: LedgerWriter, study: str, seal_digest: str, shard: Shard
         lines_size=encoded.lines_size,
         environment=ENVIRONMENTS["plain"],
         network="not-cut",
-        started="2026-03-01T12:00:01.000000+00:00",
-        ended="2026-03-01T12:00:02.000000+00:00",
+        started=sealed,
+        ended=sealed,
     )
     meta_bytes = dump_file(to_json(meta))
     write_whole(paths.shard_records(unit, shard.index), encoded.data)

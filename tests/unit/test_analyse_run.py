@@ -13,7 +13,7 @@ from prereg.analyse.run import analyse_study, decisions_of
 from prereg.audit.run import audit_study
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import read_machine, to_json
-from prereg.errors import EvidenceIncomplete, VerificationFailed, WrongState
+from prereg.errors import EvidenceIncomplete, PreregError, VerificationFailed, WrongState
 from prereg.model.verdict import Decisions
 from prereg.seal.agree import differences
 from prereg.seal.verify import verify_report, verify_study
@@ -104,6 +104,25 @@ def test_not_while_a_collection_is_open(tmp_path: Path) -> None:
     fabricate_records(paths, skip=[("main.fair.old", 1)], end=False)
     with pytest.raises(WrongState, match="a collection is open"):
         analyse(paths)
+
+
+def test_a_killed_collection_is_the_wrong_state_in_the_words_of_audit(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    seal(paths)
+    before = [(file, file.read_bytes()) for file in (paths.head, paths.head_signature)]
+    fabricate_records(paths, skip=[("main.fair.old", 1)], end=False)
+    for file, data in before:
+        file.write_bytes(data)  # the run ended before it signed
+    with pytest.raises(WrongState, match="the study is collecting: analysis before a collection") as refused:
+        analyse(paths)
+    assert refused.value.next_step == f"prereg collect {paths.root}"
+    with pytest.raises(WrongState, match="the study is collecting: audit before a collection") as audited:
+        audit_study(paths, key=signing_key(paths, "rex"), principal="rex@example.org")
+    assert (refused.value.where, refused.value.next_step) == (audited.value.where, audited.value.next_step)
+    next(paths.records.rglob("*.jsonl.gz")).unlink()
+    with pytest.raises(PreregError) as gone:
+        analyse(paths)
+    assert not isinstance(gone.value, WrongState)  # what is amiss beside it comes first
 
 
 def test_a_missing_unit_is_bounded_where_the_protocol_says_so(tmp_path: Path) -> None:

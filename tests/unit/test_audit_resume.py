@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,8 +36,9 @@ def analysed(tmp_path: Path) -> StudyPaths:
     return paths
 
 
-def audit(paths: StudyPaths) -> AuditRun:
-    return audit_study(paths, key=signing_key(paths, "rex"), principal="rex@example.org")
+def audit(paths: StudyPaths, *, without_history: bool = False) -> AuditRun:
+    key = signing_key(paths, "rex")
+    return audit_study(paths, key=key, principal="rex@example.org", without_history=without_history)
 
 
 def sound(paths: StudyPaths) -> bool:
@@ -70,14 +73,45 @@ def test_a_killed_audit_is_completed(
     analysed: StudyPaths, monkeypatch: pytest.MonkeyPatch, place: Any, name: str, nth: int, entered: bool
 ) -> None:
     for before in (0, 1):
+        waived = bool(before)  # or the second would find what the first did
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(place, name, cut_at(nth, getattr(place, name)))
-            audit(analysed)
+            audit(analysed, without_history=waived)
         report = analysed.audit_report.read_bytes()
-        assert audit(analysed).result == "AGREES"
+        assert audit(analysed, without_history=waived).result == "AGREES"
         assert (analysed.audit_report.read_bytes() == report) == entered
         assert count(analysed) == before + 1
         assert sound(analysed)
+
+
+def test_an_audit_that_finds_the_same_is_not_entered_again(analysed: StudyPaths) -> None:
+    """Whoever runs a killed audit again may not know that it had come to its end."""
+    first = audit(analysed)
+    commit = git(analysed.repository, "rev-parse", "HEAD")
+    second = audit(analysed)
+    assert (second.report, second.stands, first.stands) == (first.report, True, False)
+    assert (count(analysed), git(analysed.repository, "rev-parse", "HEAD")) == (1, commit)
+    assert audit(analysed, without_history=True).report != first.report
+    assert count(analysed) == 2 and sound(analysed)
+
+
+def test_an_audit_after_another_study_came_beside_is_entered(analysed: StudyPaths) -> None:
+    """It looked at seeds that the audit before did not know."""
+    first = audit(analysed)
+    beside = analysed.root.with_name("beside")
+    shutil.copytree(
+        analysed.root, beside, ignore=shutil.ignore_patterns("seal", "ledger*", "records", "a*t*")
+    )
+    seeds = beside / "seeds.json"
+    value = json.loads(seeds.read_bytes())
+    for block in value["blocks"]:
+        block |= {end: str(int(block[end]) + 10**9) for end in ("first", "end")}
+    seeds.write_text(json.dumps(value))
+    git(analysed.repository, "add", "-A")
+    git(analysed.repository, "commit", "-q", "-m", "Another study")
+    again = audit(analysed)
+    assert not again.stands and again.report != first.report
+    assert count(analysed) == 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from audits_fixture import Builder
 from audits_plan import Plan
 from audits_slow import canon
-from audits_tools import ROOT, make_key
+from audits_tools import ROOT, fingerprint, make_key
 
 from audits import cli
 from audits.__main__ import Refusal
@@ -93,6 +93,62 @@ def test_a_study_sealed_with_laxer_schemas_of_its_own(tmp_path: Path, study: Pat
     steps = {step["number"]: step for step in json.loads(done.stdout)["steps"]}
     assert done.returncode == 1, done.stdout
     assert "code/schemas/v1/protocol.schema.json" in steps[2]["detail"]
+
+
+def _revoked(study: Path, reason: str = "lost") -> str:
+    """Revocations of the author's key, from before the seal."""
+    key = fingerprint(study.parents[2] / "keys/author")
+    item = {"key": key, "at": "2026-01-01T00:00:00+00:00", "reason": reason, "note": ""}
+    return json.dumps({"schema": "prereg/revocations/v1", "revocations": [item]})
+
+
+def _signature(done: subprocess.CompletedProcess[str]) -> str:
+    """What step 4 says in the text."""
+    return next(line for line in done.stdout.splitlines() if line.startswith("4     signature"))
+
+
+def test_it_says_that_no_revocations_were_read(tmp_path: Path, study: Path) -> None:
+    """A pair of copied files drops what the third one said; that is told, and the exit code is as it was."""
+    for folder in ("r", "pair"):
+        shutil.copytree(study.parent.parent / "trust", tmp_path / folder / "trust")
+    shutil.copytree(study, tmp_path / "r/s/mine")
+    at, pair, own = tmp_path / "r/s/mine", tmp_path / "pair/trust", tmp_path / "r/trust"
+    signers, roles = ("--signers", str(pair / "allowed_signers")), ("--roles", str(pair / "roles.json"))
+    nothing = "no revocations file was given or found: revoked keys count"
+    for options in (signers, roles, (*signers, *roles)):
+        done = start(AUDITS, str(at), *options, "--without-history")
+        assert done.returncode == 0, done.stdout
+        assert nothing in _signature(done)
+        assert f"warning: {nothing}" in done.stdout.splitlines()[-2:]
+    done = start(AUDITS, str(at), "--without-history")
+    assert done.returncode == 0
+    assert "no revocations;" in _signature(done)
+    assert "warning" not in done.stdout
+
+    own.joinpath("revocations.json").write_text(
+        json.dumps({**json.loads(_revoked(study)), "revocations": []})
+    )
+    done = start(AUDITS, str(at), *signers, *roles, "--without-history")
+    assert done.returncode == 0
+    assert "none lies beside the signers: a key counts unless the repository's own" in _signature(done)
+    assert "warning: no revocations file was given, and none" in done.stdout
+    assert "revocations" not in start(AUDITS, str(at), "--without-history").stdout
+
+
+def test_revocations_beside_the_signers_are_read_by_themselves(tmp_path: Path, study: Path) -> None:
+    shutil.copytree(study, tmp_path / "s/mine")
+    shutil.copytree(study.parent.parent / "trust", tmp_path / "keys")
+    (tmp_path / "keys/revocations.json").write_text(_revoked(study))
+    signers = ("--signers", "keys/allowed_signers", "--roles", "keys/roles.json")
+    done = start(AUDITS, "s/mine", *signers, "--without-history", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "was revoked at 2026-01-01" in _signature(done)
+    assert "revoked keys count" not in done.stdout
+    (tmp_path / "keys/revocations.json").rename(tmp_path / "given.json")
+    for given, code in (((), 0), (("--revocations", "given.json"), 1)):
+        done = start(AUDITS, "s/mine", *signers, *given, "--without-history", cwd=tmp_path)
+        assert done.returncode == code
+        assert ("revoked keys count" in done.stdout) == (not given)
 
 
 def test_json_is_the_canonical_report(tmp_path: Path, study: Path) -> None:

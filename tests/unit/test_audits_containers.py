@@ -34,6 +34,15 @@ def _put(name: str, key: str, value: Any) -> Any:
     return edit
 
 
+def _two_builds(kind: str, said: Any) -> Any:
+    """The manifest has two builds, and the collection's container names the image of one."""
+    if kind == "manifest":
+        images = {"b-1": IMAGES["b-1"], "b-2": IMAGES["b-1"]}
+        return said | {"environments": {"b-1": "e" * 64, "b-2": "e" * 64}, "images": images}
+    # The fewer environments that it names too are for step 6, whose fault would hide step 7.
+    return said | {"environments": {"b-1": "e" * 64, "b-2": "e" * 64}} if kind == STARTED else said
+
+
 _CONTAINER = {"engine": "podman", "version": "4", "images": {"b-1": IMAGES["b-1"]["id"]}}
 CONTAINERS: dict[str, tuple[Plan, int, str]] = {
     "no images": (second(_put("manifest", "images", None), runtime="container"), 5, "/images"),
@@ -56,6 +65,9 @@ CONTAINERS: dict[str, tuple[Plan, int, str]] = {
     "no image": (
         second(_put(STARTED, "container", _CONTAINER | {"images": {}}), runtime="container"), 7,
         "names no image for b-1",
+    ),
+    "no image of a build that none has": (
+        second(_two_builds, runtime="container"), 7, "names no image for b-2",
     ),
     "a network": (
         second(_put(STARTED, "network", "not-cut"), runtime="container"), 7, "network is cut",

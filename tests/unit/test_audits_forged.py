@@ -72,6 +72,14 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
     "channel S without an allowance": (
         change("protocol.json", put("decision", "calibration_allowance", to=None)), 5, "/decision",
     ),
+    "an event gap with an allowance": (
+        change("protocol.json", put("decision", "rule", to="event-gap")), 5,
+        "protocol.json#/decision/calibration_allowance",
+    ),
+    "a block of another role": (
+        change("seeds.json", put("blocks", 2, "role", to="confirmation")), 5,
+        "seeds.json#/blocks/2/role: is confirmation; the purpose of stage main is discovery",
+    ),
     "channel S without a reference": (
         change("events.json", put("configurations", "probe", "reference", to=None)), 5, "events.json",
     ),
@@ -154,6 +162,9 @@ FORGED: dict[str, tuple[Plan, int, str]] = {
     "an audit by the author": (change("audit", put("actor", to="ann@example.org")), 6, "line 17#/actor"),
     "another environment": (
         change("collection-started body", put("environments", "b-1", to=ZERO)), 6, "line 2#/body/env",
+    ),
+    "a build of the seal that the collection does not name": (
+        change("manifest", put("environments", "b-2", to=ZERO)), 6, "names no environment for b-2",
     ),
     "a count of shards": (change("collection-ended body", put("stored", to=11)), 6, "line 15#/body/stored"),
     "a unit that was not INVALID": (

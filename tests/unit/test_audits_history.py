@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from audits_kit import Copy, commit, failed, look, make_keys
 from audits_plan import Plan
 from audits_tools import run
 
+from audits import history, repo
 from audits.fault import Fault
 from audits.repo import Repository
 
@@ -97,7 +98,11 @@ def _head_differs(copy: Copy) -> None:
 
 
 def _records_not_committed(copy: Copy) -> None:
-    run("git", "rm", "-rq", "--cached", f"studies/tiny/{SHARD}.jsonl.gz", cwd=copy.root)
+    _not_in_head(copy, f"{SHARD}.jsonl.gz")
+
+
+def _not_in_head(copy: Copy, *paths: str) -> None:
+    run("git", "rm", "-rq", "--cached", *(f"studies/tiny/{path}" for path in paths), cwd=copy.root)
     run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
 
 
@@ -154,6 +159,80 @@ HISTORY: dict[str, tuple[Callable[[Copy], None], str]] = {
 }
 
 
+def test_a_ledger_from_before_the_seal(tmp_path: Path, keys: Path) -> None:
+    """It is in the commit of the seal, which does not touch it, and it is not how the present one begins."""
+
+    class Early(Builder):
+        def seal(self) -> None:
+            self.write(LEDGER, b"{}\n")
+            self.commit("early")
+            super().seal()
+
+        def commit(self, message: str) -> None:
+            if message == "seal":
+                whole = (self.folder / LEDGER).read_bytes()
+                self.write(LEDGER, b"{}\n")
+                super().commit(message)
+                self.write(LEDGER, whole)
+            else:
+                super().commit(message)
+
+    found = failed(look(Early(tmp_path / "r", keys, Plan()).build()))
+    assert list(found) == [9]
+    assert "has one that is not a prefix of it" in found[9]
+
+
+def _behind(copy: Copy) -> None:
+    """The last verb has written its entry, report and head, and was cut off before it committed."""
+    run("git", "reset", "-q", "HEAD~1", cwd=copy.root)
+
+
+def test_what_a_verb_has_not_committed_yet(copy: Copy) -> None:
+    _behind(copy)
+    assert run("git", "status", "--porcelain", "studies/tiny/audit", cwd=copy.root)
+    assert look(copy.study).result == "AGREES"
+
+
+def test_the_records_of_a_collection_that_was_cut_off(tmp_path: Path, keys: Path) -> None:
+    study = Builder(tmp_path / "r", keys, Plan(upto="collected")).build()
+    copy = Copy(tmp_path / "r", keys)
+    run("git", "reset", "-q", "HEAD~1", cwd=copy.root)
+    assert run("git", "status", "--porcelain", "studies/tiny/records", cwd=copy.root)
+    assert failed(look(study)) == {}
+
+
+BEHIND: dict[str, tuple[Callable[[Copy], object], str]] = {
+    "a sealed file": (lambda c: _not_in_head(c, "NOTES.md"), "NOTES.md: is not committed"),
+    "a file of the seal": (lambda c: _not_in_head(c, "seal/SHA256SUMS"), "seal/SHA256SUMS: is not committed"),
+    "the head": (lambda c: _not_in_head(c, HEAD, f"{HEAD}.sig"), f"{HEAD}: is not committed"),
+    "other records": (
+        lambda c: _other_in_head(c, f"{SHARD}.jsonl.gz"), f"{SHARD}.jsonl.gz: HEAD has other bytes",
+    ),
+    "records of more": (lambda c: _other_in_head(c, "records/x"), "records/x: is in HEAD, but not in"),
+    "the ledger": (lambda c: _other_in_head(c, LEDGER), f"{LEDGER}: HEAD has one that is not a prefix"),
+}  # fmt: skip
+
+
+def _other_in_head(copy: Copy, path: str) -> None:
+    """HEAD has a file that is not, or is another, in the folder."""
+    target = copy.study / path
+    whole = target.read_bytes() if target.exists() else None
+    target.write_bytes(b"x\n")
+    run("git", "add", "-f", str(target), cwd=copy.root)
+    run("git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x", cwd=copy.root)
+    target.unlink() if whole is None else target.write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_a_ledger_that_grew_excuses_nothing_else(copy: Copy, name: str) -> None:
+    _behind(copy)
+    tamper, says = BEHIND[name]
+    tamper(copy)
+    found = failed(look(copy.study))
+    assert list(found) == [9]
+    assert says in found[9]
+
+
 @pytest.mark.parametrize("name", HISTORY)
 def test_a_history_that_does_not_hold(copy: Copy, name: str) -> None:
     tamper, says = HISTORY[name]
@@ -164,6 +243,28 @@ def test_a_history_that_does_not_hold(copy: Copy, name: str) -> None:
     assert says in found[9]
     assert (outcome.result, outcome.history) == ("FAILED", "checked")
     assert look(copy.study, without_history=True).result == "AGREES"
+
+
+def test_what_git_holds_is_no_longer_than_a_file_may_be(copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before it is read; and files of HEAD are not all held at once."""
+    held: list[int] = []
+    real = repo.Repository.blobs
+
+    def blobs(self: Repository, names: Iterable[str]) -> dict[str, bytes]:
+        found = real(self, names)
+        held.append(sum(map(len, found.values())))
+        return found
+
+    longest = max(path.stat().st_size for path in copy.study.rglob("*") if path.is_file())
+    monkeypatch.setattr(repo.Repository, "blobs", blobs)
+    monkeypatch.setattr(repo, "LARGE", longest)
+    assert look(copy.study).result == "AGREES"
+    whole = sum(path.stat().st_size for path in copy.study.rglob("*") if path.is_file())
+    assert max(held) <= longest < whole
+    monkeypatch.setattr(repo, "LARGE", longest - 1)
+    found = failed(look(copy.study))
+    assert list(found) == [9]
+    assert f"is larger than the {longest - 1} bytes it may have" in found[9]
 
 
 def test_a_merge_keeps_the_order(copy: Copy) -> None:
@@ -225,6 +326,42 @@ def test_the_seal_in_one_commit_with_records(tmp_path: Path, keys: Path) -> None
     assert "records/" in found[9]
 
 
+def _other_mode(copy: Copy) -> None:
+    (copy.study / MANIFEST).chmod(0o755)
+    commit(copy)
+
+
+def _other_mode_and_back(copy: Copy) -> None:
+    _other_mode(copy)
+    (copy.study / MANIFEST).chmod(0o644)
+    commit(copy)
+
+
+def _merged_with_other_mode(copy: Copy) -> None:
+    """Each side of the merge has the bytes, with another mode than the merge."""
+    run("git", "checkout", "-q", "-b", "side", cwd=copy.root)
+    (copy.root / "other.txt").write_text("x")
+    commit(copy)
+    run("git", "checkout", "-q", "main", cwd=copy.root)
+    identity = ("-c", "user.name=x", "-c", "user.email=x@y")
+    run("git", *identity, "merge", "-q", "--no-edit", "--no-ff", "side", cwd=copy.root)
+    (copy.study / MANIFEST).chmod(0o755)
+    run("git", "add", "-A", cwd=copy.root)
+    run("git", *identity, "commit", "-q", "--amend", "--no-edit", cwd=copy.root)
+
+
+@pytest.mark.parametrize("change", [_other_mode, _other_mode_and_back, _merged_with_other_mode])
+def test_a_manifest_of_another_mode_is_not_added_again(copy: Copy, change: Callable[[Copy], None]) -> None:
+    """The commit's parents have those bytes already."""
+    sealed = (
+        run("git", "log", "--format=%H", "--", f"studies/tiny/{MANIFEST}", cwd=copy.root).decode().strip()
+    )
+    change(copy)
+    outcome = look(copy.study)
+    assert failed(outcome) == {}
+    assert f"sealed by commit {sealed}" in outcome.steps[9].detail()
+
+
 # States.
 
 
@@ -271,3 +408,10 @@ def test_an_incomplete_collection(tmp_path: Path, keys: Path) -> None:
     assert failed(outcome) == {}
     assert outcome.result == "INCOMPLETE"
     assert outcome.steps[7].applied == 120
+
+
+def test_what_of_a_seal_may_wait_for_its_commit() -> None:
+    line = b'{"body":{"seal":"ab"},"type":"timestamped"}\n'
+    assert history._late(line, "ab", behind=False) == ()
+    assert history._late(line, "cd", behind=False) == ("seal/timestamp.",)
+    assert history._late(line, "ab", behind=True) == ("seal/cosign/", "seal/timestamp.")

@@ -64,7 +64,18 @@ def _changed(name: str, key: str, value: Any) -> Plan:
     return second(edit)
 
 
+def _made_late() -> Plan:
+    """A plan whose first manifest, which is amended, says that it was made after its entry."""
+
+    def edit(kind: str, said: Any) -> Any:
+        late = kind == "manifest" and "amends" not in said
+        return said | {"created": "2026-11-29T10:00:02.000000+00:00"} if late else said
+
+    return second(edit)
+
+
 LINEAGE: dict[str, tuple[Plan, tuple[Step, ...], int, str]] = {
+    "a manifest made after its entry": (_made_late(), (amend(),), 6, "line 1#/time: is before the manifest"),
     "a manifest lost": (second(), (amend(), _in_lineage("manifest.json", None)), 2, "missing"),
     "a signature lost": (second(), (amend(), _in_lineage("manifest.json.sig", None)), 2, "missing"),
     "sums lost": (second(), (amend(), _in_lineage("SHA256SUMS", None)), 2, "missing"),
@@ -132,6 +143,42 @@ def test_records_come_after_the_last_amendment_in_history(tmp_path: Path, keys: 
 
     found = failed(look(build(tmp_path, keys, second(), early, amend()).folder))
     assert "does not come after the seal" in found[9]
+
+
+def _entered_too(cut: int) -> Step:
+    """The commit of the seal has an entry after the seal's own, without its last bytes where some are cut."""
+
+    def step(b: Sealed) -> None:
+        number = len(list((b.folder / "seal").glob("lineage/*")))
+        b.entry(
+            "pushed", "ann@example.org", {"seal": b.digest, "remote": "r", "ref": "r", "commit": "0" * 40}
+        )
+        b.head("author")
+        whole = b"".join(b.lines)
+        b.write("ledger.jsonl", whole[: len(whole) - cut])
+        run("git", "add", "-A", cwd=b.root)
+        run("git", "commit", "-q", "--amend", "--no-edit", cwd=b.root)
+        b.tag(f"amended-{number}" if number else "sealed")
+        b.write("ledger.jsonl", whole)
+        b.commit("the ledger is whole")
+
+    return step
+
+
+@pytest.mark.parametrize("cut", [0, 10])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_the_commit_of_no_seal_has_later_entries(tmp_path: Path, keys: Path, at: int, cut: int) -> None:
+    """Neither that of the first seal, nor that of any amendment, the present one or not."""
+    steps: list[Step] = [amend(), amend(lambda b: b.write("more.txt", b"x"))]
+    steps.insert(at, _entered_too(cut))
+    builder = build(tmp_path, keys, second(upto="sealed"), *steps)
+    found = failed(look(builder.folder))
+    assert set(found) == {9}
+    added = run(
+        "git", "log", "--reverse", "--format=%H", "--", "studies/tiny/seal/manifest.json", cwd=builder.root
+    )
+    says = f"commit {added.decode().split()[at]} adds the seal and already has later entries"
+    assert found[9].count("later entries") == 1 and says in found[9]
 
 
 def test_the_head_of_an_amended_seal_is_checked_in_history(tmp_path: Path, keys: Path) -> None:

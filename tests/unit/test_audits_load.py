@@ -7,10 +7,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from audits_tools import pack
+from audits_tools import ROOT, pack, sha
 
-from audits.fault import Fault
-from audits.load import Folder, inflate
+import audits.load
+from audits.fault import Fault, Found
+from audits.load import LARGE, Folder, inflate
+from audits.seal import check_files
 
 
 @pytest.fixture
@@ -48,6 +50,28 @@ def test_a_file_is_read_once(folder: Folder) -> None:
     folder.read("b", keep=False)
     with pytest.raises(Fault, match="second time"):
         folder.read("b")
+    folder.close()
+
+
+def test_the_most_bytes_of_a_file_are_those_of_the_page() -> None:
+    page = (ROOT / "docs/formats.md").read_text()
+    assert "has more than 2^28 bytes" in page and LARGE == 2**28
+
+
+def test_a_listed_file_longer_than_any_may_be_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever size the manifest gives it."""
+    monkeypatch.setattr(audits.load, "LARGE", 5)
+    (folder.path / "b").write_bytes(b"123456")
+    folder.scan()
+    found = Found()
+    files = [
+        {"path": path, "size": len(data), "mode": "100644", "sha256": sha(data)}
+        for path, data in (("a/x", b"12345"), ("b", b"123456"))
+    ]
+    assert check_files(folder, {"files": files}, found) == {"b"}
+    assert str(found.faults[0]) == "b: larger than the 5 bytes it may have"
     folder.close()
 
 

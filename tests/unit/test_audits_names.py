@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from audits_fixture import Builder
 from audits_kit import failed, look, make_keys
-from audits_plan import Plan
+from audits_plan import Plan, second_plan
 
 from audits.fault import Found
 from audits.load import LONGEST, Folder
 from audits.report import report_bytes
 from audits.run import Options, audit
-from audits.seal import check_folder
+from audits.seal import check_folder, check_paths
 from audits.seeds import Other, check_seeds
 
 NOT_UTF8 = os.fsdecode(b"bad\xff")
@@ -133,3 +133,43 @@ def test_deep_folders_among_the_records_of_a_study_beside_this_one(tmp_path: Pat
     (fault,) = found.faults
     assert fault.file.startswith("there/records/a/a/a/")
     assert f"more than {LONGEST} characters" in fault.what
+
+
+RESERVED = (
+    "con", "CON", "Prn", "aux", "nul", "conin$", "CONOUT$", "com0", "com1", "COM9", "lpt0", "Lpt7",
+    "com\u00b9", "LPT\u00b2", "com\u00b3", "con.txt", "nul.tar.gz", "aux .c", "con  .x.y", "con/x", "a/nul",
+    "a/Com1.py/b", "a.", "a ", "a./b", "a /b", "...", "a<b", "a>b", "a:b", 'a"b', "a|b", "a?", "a*b", "d/a:b",
+    "stamps/1/x", "stamps",
+)  # fmt: skip
+FREE = (
+    "con1", "xcon", "con_", "com", "lpt", "com10", "lpt12", "com\u2074", ".con", ".nul.txt", "a.con", "conin",
+    "conout$x", "co\u0274", "con\u0131n$", "con\u00efn$", "a b", "a.b", " a", "com\u0661", "null",
+    "auxiliary.c", "stamp/1", "stampsx/1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", RESERVED)
+def test_a_path_that_some_system_reserves_is_refused(path: str) -> None:
+    found = Found()
+    check_paths({"files": [{"path": path}]}, "m", found)
+    assert len(found.faults) == 1 and found.faults[0].pointer == "/files/0/path"
+
+
+def test_a_path_that_only_looks_like_a_reserved_one_is_not() -> None:
+    found = Found()
+    check_paths({"files": [{"path": path} for path in sorted(FREE)]}, "m", found)
+    assert found.faults == []
+
+
+@pytest.mark.parametrize("make", [Plan, second_plan])
+def test_a_study_of_any_edition_with_a_reserved_name_fails_step_2(
+    tmp_path: Path, make: Callable[..., Plan]
+) -> None:
+    def edit(name: str, value: Any) -> Any:
+        if name == "code":
+            (value / "aux.c").write_bytes(b"")
+        return value
+
+    keys = make_keys(tmp_path)
+    found = failed(look(Builder(tmp_path / "r", keys, make(edit=edit, upto="sealed")).build()))
+    assert set(found) == {2} and "path 'code/aux.c' has a part that some system reserves" in found[2]

@@ -111,7 +111,7 @@ def _claim(channel: str, configuration: str, *verdicts: str) -> Edit:
 
 BAD: dict[str, tuple[Plan, str]] = {
     # Editions.
-    "an edition that is none": (changed("protocol", put("edition", to=3)), "protocol.json#/edition"),
+    "an edition that is none": (changed("protocol", put("edition", to=4)), "protocol.json#/edition"),
     "records in edition 1": (
         changed("protocol", _only("records"), laws={}), "protocol.json#/configurations/0/records: is of",
     ),

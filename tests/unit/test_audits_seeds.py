@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from audits_tools import pack
 
+import audits.seeds
 from audits.fault import Found
+from audits.load import LARGE
 from audits.records import Records, Tally
 from audits.seeds import LOW, Interval, check_seeds, find_others, low_pieces, overlap, runs
 from audits.study import Study
@@ -154,6 +156,15 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "seeds.json with an empty block": lambda folder: (folder / "seeds.json").write_text(
         json.dumps({"blocks": [_block("x", 5, 5)]})
     ),
+    "seeds.json with a leading zero": lambda folder: (folder / "seeds.json").write_text(
+        json.dumps({"blocks": [_block("x", 50, 60) | {"first": "050"}]})
+    ),
+    "seeds.json with a zero twice": lambda folder: (folder / "seeds.json").write_text(
+        json.dumps({"blocks": [_block("x", 0, 60) | {"first": "00"}]})
+    ),
+    "a shard with a leading zero": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(
+        pack(b'{"seed":"050"}\n')
+    ),
     "seeds.json is a dangling link": lambda folder: _link(folder / "seeds.json", "nowhere"),
     "a shard that is no gzip": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(b"x"),
     "a shard cut short": lambda folder: (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(
@@ -236,3 +247,21 @@ def test_this_study_by_another_path_is_no_other_study(tmp_path: Path) -> None:
     folder = _other(tmp_path, "here", _block("a", 0, 10))
     (tmp_path / "alias").symlink_to(folder)
     assert find_others(tmp_path / "alias", tmp_path) == {}
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_shard_unpacks_to_the_most_bytes_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    monkeypatch.setattr(audits.seeds, "LARGE", 1000)
+    folder = _other(tmp_path, "there", _block("x", 50, 60), used=[50])
+    line = b'{"seed":"50"}'
+    lines = line + b" " * (999 + more - len(line)) + b"\n"
+    (folder / "records/m.x.off/00000.jsonl.gz").write_bytes(pack(lines))
+    faults = _check(_here(_block("a", 0, 10)), tmp_path)
+    assert len(faults) == more
+    assert all("of acceptable size" in fault for fault in faults)
+
+
+def test_the_most_bytes_are_those_of_this_study() -> None:
+    assert audits.seeds.LARGE == LARGE

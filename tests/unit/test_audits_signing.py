@@ -101,6 +101,14 @@ CASES: dict[str, tuple[tuple[Step, ...], dict[str, Any], int, str]] = {
     "a timestamp not asked for": ((stamp(),), {}, 4, "asks for no timestamp"),
     "no timestamp": ((), ASKED, 6, "asks for a timestamp"),
     "a timestamp without its entry": ((stamp(entries=0),), ASKED, 6, "asks for a timestamp"),
+    "a timestamp of an amended seal without its entry": (
+        (stamp(entries=0), amend(), stamp()), ASKED, 6,
+        "timestamp.tsr: the ledger has no `timestamped` entry",
+    ),
+    "a timestamp whose files are gone": (
+        (stamp(), rewrite("seal/timestamp.tsq", None), rewrite("seal/timestamp.tsr", None)), ASKED, 6,
+        "seal/timestamp.tsq: missing",
+    ),
     "two timestamps": ((stamp(entries=2),), ASKED, 6, "once for each seal"),
     "a timestamp with another time": ((stamp(time=LATE),), ASKED, 6, "genTime is 2026-11-29T10:00:03.25"),
     "a timestamp with another token": ((stamp(token_sha256="0" * 64),), ASKED, 6, "/body/token_sha256"),
@@ -149,6 +157,13 @@ def test_a_timestamp_that_is_owed(tmp_path: Path, keys: Path) -> None:
     outcome = look(build(tmp_path, keys, plan).folder)
     assert failed(outcome) == {}
     assert "timestamp owed" in outcome.steps[4].detail()
+
+
+def test_a_timestamp_of_the_present_seal_may_wait_for_its_entry_until_data_are_drawn(
+    tmp_path: Path, keys: Path
+) -> None:
+    builder = build(tmp_path, keys, second(upto="sealed", **ASKED), stamp(entries=0))
+    assert not failed(look(builder.folder))
 
 
 def test_the_timestamp_of_an_amended_seal_is_judged_too(tmp_path: Path, keys: Path) -> None:

@@ -18,6 +18,7 @@ from prereg.cli.analyse import analyse
 from prereg.cli.close import close
 from prereg.cli.deviate import deviate
 from prereg.cli.diff import diff
+from prereg.cli.next_step import typed
 from prereg.cli.push import push
 from prereg.cli.relocate import relocate
 from prereg.cli.seal import seal
@@ -85,7 +86,7 @@ def test_a_plan_is_amended_told_of_pushed_and_closed(
     push(second.root, key=key(second), as_json=True)
     sent = said()
     assert (sent["remote"], sent["tags"]) == (str(place), ["prereg/coin/amended-1", "prereg/coin/sealed"])
-    close(second.root, reason="Enough.", key=key(second), as_json=True)
+    close(second.root, reason="Enough.", unfinished=True, key=key(second), as_json=True)
     assert said()["state"] == "closed"
     status(second.root, as_json=True)
     told = said()
@@ -101,12 +102,28 @@ def test_what_changed_since_an_amendment_is_taken_back_from_its_tag(second: Stud
     notes.write_text("Amended.")
     with pytest.raises(VerificationFailed) as caught:
         diff(second.root, as_json=True)
-    assert "prereg/coin/sealed --" in (caught.value.next_step or "")
+    meant = f"; if the change is meant: prereg amend {second.root} --reason WHY"
+    assert caught.value.next_step == f"git checkout prereg/coin/sealed -- {notes}{meant}"
     amend(second.root, reason="Better.", key=key(second), as_json=True)
     notes.write_text("x")
     with pytest.raises(VerificationFailed) as caught:
         diff(second.root, as_json=True)
-    assert caught.value.next_step == f"git checkout prereg/coin/amended-1 -- {notes}"
+    assert caught.value.next_step == f"git checkout prereg/coin/amended-1 -- {notes}{meant}"
+
+
+@pytest.mark.parametrize(("edition", "verb"), [(2, "deviate"), (1, None)])
+def test_after_data_a_difference_is_told_where_the_edition_can(
+    second_collected: StudyPaths, edition: int, verb: str | None
+) -> None:
+    if edition == 1:
+        edit(second_collected, lambda protocol: protocol.pop("edition"))
+    (second_collected.root / "coin.py").write_text("other")
+    with pytest.raises(VerificationFailed) as caught:
+        diff(second_collected.root, as_json=True)
+    step = typed(caught.value.next_step or "", second_collected.root)
+    told = f"prereg deviate {second_collected.root} --key KEY --text WHAT"
+    assert step.startswith("git checkout prereg/coin/sealed -- ")
+    assert (told in step) == (verb == "deviate") and "amend" not in step
 
 
 def test_status_tells_people_of_a_deviation(second: StudyPaths, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +182,7 @@ def test_a_seal_stands_where_it_cannot_be_pushed(
             seal(paths.root, key=key(paths), push="origin", as_json=True)
     value = said()
     assert value["pushed"] is None
-    assert value["push_error"]["next"] == f"prereg push {paths.root} --remote origin"
+    assert value["push_error"]["next"] == f"prereg push {paths.root} --key KEY --remote origin"
     status(paths.root, as_json=True)
     assert said()["state"] == "sealed"
 

@@ -224,13 +224,17 @@ def rows_of(plan: Mapping[str, Any], arm: str) -> int:
 
 
 def draws_of(paths: StudyPaths) -> dict[str, list[tuple[int, str, int]]]:
-    """Draw, seed and row of every record that the ledger holds, by unit."""
+    """Draw, seed and row of every record that the ledger holds of a unit's last attempt, by unit."""
+    stored = [e.body for e in read_ledger(paths.ledger.read_bytes()) if e.type == "shard-stored"]
+    last = {
+        unit: max(b["attempt"] for b in stored if b["unit"] == unit) for unit in {b["unit"] for b in stored}
+    }
     found: dict[str, list[tuple[int, str, int]]] = {}
-    for entry in read_ledger(paths.ledger.read_bytes()):
-        if entry.type != "shard-stored":
+    for body in stored:
+        unit, shard, attempt = body["unit"], body["shard"], body["attempt"]
+        if attempt != last[unit]:
             continue
-        unit, shard = entry.body["unit"], entry.body["shard"]
-        for line in gzip.decompress(paths.shard_records(unit, shard).read_bytes()).splitlines():
+        for line in gzip.decompress(paths.shard_records(unit, shard, attempt).read_bytes()).splitlines():
             record = json.loads(line)
             found.setdefault(unit, []).append((record["draw"], record["seed"], record["row"]))
     return {unit: sorted(draws) for unit, draws in found.items()}
@@ -283,7 +287,9 @@ def stop_after(desk: Desk, shards: int) -> None:
     assert not result.complete
 
 
-def collect_process(desk: Desk, study: str = "toy", *, before: str = "", **env: str) -> subprocess.Popen[str]:
+def collect_process(
+    desk: Desk, study: str = "toy", *, before: str = "", workers: int = 2, **env: str
+) -> subprocess.Popen[str]:
     """A `collect` of its own process, which can be killed."""
     code = (
         "import sys\n"
@@ -297,7 +303,7 @@ def collect_process(desk: Desk, study: str = "toy", *, before: str = "", **env: 
         "try:\n"
         f"    result = collect_study(study_paths(Path({str(desk.paths(study).root)!r})),\n"
         f"        key=load_key(Path({str(desk.key_file)!r})), principal={AUTHOR!r},\n"
-        "        progress=Lines(sys.stderr, every=0), workers=2)\n"
+        f"        progress=Lines(sys.stderr, every=0), workers={workers})\n"
         "except PreregError as error:\n"
         "    print(error, error.next_step, file=sys.stderr)\n"
         "    sys.exit(error.exit_code)\n"

@@ -43,7 +43,14 @@ if bad:
             except OSError:
                 pass
 """
+LAST_WORDS = """
+if bad:
+    with open(f"/proc/{os.getppid()}/fd/2", "w") as err:
+        err.write("over\\x1b[2K\\u202eback")
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
 FAULTS = [
+    ("draws on the screen", LAST_WORDS, r"over\\x1b\[2K\\u202eback"),
     ("dies", "if bad: os.kill(os.getppid(), signal.SIGKILL)\n", "killed by SIGKILL|ended during"),
     ("hangs", "if bad: time.sleep(60)\n", "sent nothing for 1 seconds during 'draws'"),
     ("prints garbage", SHOUT, "hello from the engine"),

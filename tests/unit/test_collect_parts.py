@@ -12,7 +12,7 @@ import pytest
 from test_collect_kit import protocol as toy_protocol
 
 from prereg.codec.convert import read_authored
-from prereg.collect.ceilings import Clocks, study_seconds, unit_seconds
+from prereg.collect.ceilings import Clocks, Spent
 from prereg.collect.cost import cost_of
 from prereg.collect.executors.base import Job, opening_of
 from prereg.collect.progress import Cost, Lines, Meter, duration
@@ -21,8 +21,6 @@ from prereg.collect.staging import staged
 from prereg.model.law import Events, Predicates
 from prereg.model.plan import plan
 from prereg.model.predictions import Predictions
-from prereg.model.record import ShardMeta
-from prereg.model.seal import Entry, EntryType
 from prereg.model.study import Ceilings, Protocol, SeedBlock, Seeds, Study
 
 
@@ -94,6 +92,17 @@ def test_another_unit_has_its_own_clock_but_the_studys_is_shared() -> None:
     assert clocks.study_left() == 4
 
 
+def test_which_ceiling_was_reached_is_told() -> None:
+    clock = Clock()
+    clocks = Clocks(LIMITS, clock=clock)
+    one = jobs()[0]
+    clocks.start(one)
+    clock.now += 30
+    assert (clocks.left(one), clocks.reached(one)) == (0, "unit-ceiling")
+    clock.now += 70
+    assert clocks.reached(one) == "study-ceiling"
+
+
 def test_what_earlier_runs_took_is_charged() -> None:
     one = jobs()[0]
     clocks = Clocks(LIMITS, study_spent=95, unit_spent={one.shard.unit.id: 29}, clock=Clock())
@@ -102,59 +111,18 @@ def test_what_earlier_runs_took_is_charged() -> None:
     assert clocks.study_left() == 5
 
 
-def entry(seq: int, type_: EntryType, second: int) -> Entry:
-    return Entry(
-        seq=seq,
-        time=f"2026-01-01T00:00:{second:02d}.000000+00:00",
-        type=type_,
-        actor="a",
-        body={},
-        body_sha256="",
-        prev="",
-    )
-
-
-def test_pauses_between_runs_are_not_charged() -> None:
-    entries = [
-        entry(1, "sealed", 0),
-        entry(2, "collection-started", 10),
-        entry(3, "shard-stored", 14),  # killed after this
-        entry(4, "collection-started", 30),
-        entry(5, "shard-stored", 31),
-        entry(6, "collection-ended", 33),
-        entry(7, "collection-started", 50),
-    ]
-    assert study_seconds(entries) == 4 + 3
-    assert study_seconds(entries[:1]) == 0
-
-
-def meta(**changes: Any) -> ShardMeta:
-    base = ShardMeta(
-        study="other",
-        seal="0" * 64,
-        unit="m.c.a",
-        shard=0,
-        attempt=1,
-        first_seed="500",
-        requests=10,
-        rows=1,
-        draws=10,
-        records_sha256="0" * 64,
-        records_size=1,
-        lines_sha256="0" * 64,
-        lines_size=1,
-        environment="0" * 64,
-        network="cut",
-        started="2026-01-01T00:00:00+00:00",
-        ended="2026-01-01T00:00:02.500000+00:00",
-    )
-    return replace(base, **changes)
-
-
-def test_a_units_seconds_are_those_of_its_shards() -> None:
-    assert unit_seconds([meta(), meta(shard=1), meta(unit="m.c.b")]) == {"m.c.a": 5.0, "m.c.b": 2.5}
-    backwards = meta(ended="2025-01-01T00:00:00+00:00")
-    assert unit_seconds([backwards]) == {"m.c.a": 0.0}
+def test_what_this_run_took_is_told_apart_from_earlier_ones() -> None:
+    clock = Clock()
+    one, two, *_ = jobs()
+    unit = one.shard.unit.id
+    clocks = Clocks(LIMITS, study_spent=50, unit_spent={unit: 9}, clock=clock)
+    clock.now += 1
+    clocks.start(one)
+    clocks.start(two)
+    clock.now += 2
+    clocks.stop(one)
+    clock.now += 3
+    assert clocks.took() == Spent(study=6, units={unit: 2 + 5})
 
 
 def test_the_cost_adds_the_rates_of_both_arms() -> None:
@@ -206,7 +174,7 @@ def test_lines_are_written_for_people() -> None:
     lines.begin(10, 4, Cost(draws=6, requests=6, seconds=None))
     lines.advance(6)
     lines.end()
-    first, *_, last = out.getvalue().splitlines()
+    first, last = out.getvalue().splitlines()  # the end says nothing twice
     assert first == "4 draws are there; to do: 6 draws in 6 requests, time unknown"
     assert last.startswith("10/10 draws (100 %)")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,8 @@ class Place:
         *,
         network: Network = "not-cut",
         fingerprint: str = "b" * 64,
+        attempt: int = 1,
+        again: int = 0,
     ) -> Finished | Failed:
         program = WORKER.replace("BODY\n", body.lstrip("\n"))
         (self.folder / "code" / "harness" / "worker.py").write_text(program)
@@ -124,17 +127,18 @@ class Place:
             workers=workers,
             request_seconds=20.0,
             journals=self.folder / "walks" / "seal",
+            now=lambda: datetime.now(UTC),
         )
         opening = Opening(build="plain", configuration={"id": "c"}, model=None, prompt=None)
         arm = {"id": "on", "role": "test", "speculation": True}
-        job = Job(shard=SHARD, opening=opening, arm=arm, walk=walk)
+        job = Job(shard=SHARD, opening=opening, arm=arm, walk=walk, attempt=attempt, again=again)
         ceilings = Ceilings(study_seconds=60, unit_seconds=60, request_seconds=20, on_ceiling="INVALID")
 
         def advance(_: Job, leaves: int) -> None:
             self.advanced += leaves
 
         results = LocalExecutor(site).run(
-            [job], limits=Clocks(ceilings), wanted=lambda _: True, advance=advance
+            [job], limits=Clocks(ceilings), wanted=lambda _: True, begin=None, advance=advance
         )
         (result,) = list(results)
         return result
@@ -197,6 +201,25 @@ def test_a_part_of_other_conditions_is_no_part(place: Place, other: dict[str, An
     # Under the first conditions the walk goes on where it was.
     assert leaves(place.run(PARTS, FULL)) == [(0,), (1,)]
     assert len(place.asked("choices")) == 1
+
+
+@pytest.mark.parametrize("other", [{"attempt": 2}, {"again": 1}, {"attempt": 2, "again": 1}])
+def test_a_part_of_another_attempt_or_result_is_no_part(place: Place, other: dict[str, Any]) -> None:
+    """What an earlier attempt walked, or the result that this one is compared with, must not enter it."""
+    assert isinstance(place.run(DIES, FULL), Failed)
+    assert leaves(place.run(PARTS, FULL, **other)) == [(0,), (1,)]
+    assert place.asked("choices")[0]["prefixes"] is None
+    assert len(place.journals) == 2
+    # A run that is killed goes on where it was, in each of them.
+    assert leaves(place.run(PARTS, FULL, **other)) == [(0,), (1,)]
+    assert place.asked("choices") == []
+
+
+def test_records_of_a_tree_say_which_attempt_they_are_of(place: Place) -> None:
+    result = place.run(PARTS, FULL, attempt=2)
+    assert isinstance(result, Finished)
+    records, _ = tree_of(result, seal="a" * 64, drafter=True)
+    assert [record.attempt for record in records] == [2, 2]
 
 
 def test_a_worker_that_dies_over_a_part_loses_the_tree(place: Place) -> None:

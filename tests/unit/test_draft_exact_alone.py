@@ -93,5 +93,6 @@ def test_a_template_without_an_exact_stage_is_refused(template: str, tmp_path: P
 
 def test_every_template_is_of_the_newest_edition() -> None:
     folder = Path(scaffold.__file__).parent / "templates"
-    found = {p.parent.name: json.loads(p.read_bytes()).get("edition") for p in folder.glob("*/protocol.json")}
-    assert found == dict.fromkeys(scaffold.TEMPLATES, 2)
+    found = {p.parent.name: json.loads(p.read_bytes()) for p in folder.glob("*/protocol.json")}
+    assert {name: one["edition"] for name, one in found.items()} == dict.fromkeys(scaffold.TEMPLATES, 3)
+    assert {(one["attempts"], one["ceilings"]["on_ceiling"]) for one in found.values()} == {(1, "INVALID")}

@@ -23,8 +23,8 @@ from prereg.model.plan import Shard
 from prereg.model.record import ShardMeta
 from prereg.model.study import Unit
 from prereg.seal.leaves import encode_tree, leaf_fault, read_tree
+from prereg.seal.metas import check_meta
 from prereg.seal.packing import BadShard, pack
-from prereg.seal.records import check_meta
 
 SEAL = "a" * 64
 SHARD = Shard(

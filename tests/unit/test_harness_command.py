@@ -96,7 +96,7 @@ def test_too_few_lines_are_bad_output() -> None:
     assert run("print('{\"value\":1}')", rows=2) == [{"crash": "BadOutput"}] * 2
 
 
-@pytest.mark.parametrize("end", ["raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("end", ["raise SystemExit(3)", "import os; os.kill(os.getpid(), 11)"])
 def test_an_exit_status_is_a_crash_even_after_good_output(end: str) -> None:
     assert run("print('{\"value\":1}', flush=True); " + end) == [{"crash": "ExitStatus"}]
 
@@ -114,3 +114,33 @@ def test_a_configuration_without_a_command_is_refused(command: object) -> None:
     with pytest.raises(JobError) as caught:
         CommandAdapter().open({"command": command}, None, None, None)
     assert caught.value.code == "bad-request"
+
+
+@pytest.mark.parametrize("options", [[], ["-I"], ["-E"]])
+def test_a_command_reads_no_byte_code_but_the_runs_own(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Isolated interpreters do not hear of the folder by a variable."""
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    adapter = CommandAdapter()
+    script = "import json, sys; print(json.dumps({'value': sys.pycache_prefix}))"
+    adapter.open({"command": ["{python}", *options, "-c", script]}, None, None, None)
+    (draw,) = adapter.draws(ARM, "1", 1)
+    assert draw.outcome == {"value": str(tmp_path)}
+
+
+def test_an_interpreter_that_another_program_starts_is_one_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    adapter = CommandAdapter()
+    script = "import json, sys; print(json.dumps({'value': ' '.join(sys.argv[1:])}))"
+    adapter.open({"command": ["{python}", "-c", script, "{python}", "x.py"]}, None, None, None)
+    (draw,) = adapter.draws(ARM, "1", 1)
+    assert draw.outcome == {"value": f"{sys.executable} x.py"}
+
+
+def test_a_command_that_somebody_killed_is_no_draw() -> None:
+    with pytest.raises(JobError, match="was killed"):
+        run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    assert run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)") == [{"crash": "ExitStatus"}]

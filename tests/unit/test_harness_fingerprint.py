@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import shutil
 import sys
@@ -28,6 +29,7 @@ def install(environment: Path) -> None:
     (site / "tiny" / "données.bin").write_bytes(bytes(range(256)))
     script = environment / "bin" / "tiny"
     script.write_text(f"#!{environment}/bin/python\nimport tiny\n")
+    script.chmod(0o755)
     manual = environment / "share" / "tiny.1"
     manual.parent.mkdir(exist_ok=True)
     manual.write_text("a manual page\n")
@@ -40,7 +42,6 @@ def install(environment: Path) -> None:
         "tiny/__init__.py",
         "tiny/__pycache__/__init__.cpython-311.pyc",
         "tiny/données.bin",
-        "../../../bin/tiny",
         "../../../share/tiny.1",
         "Tiny_Thing-1.0.dist-info/METADATA",
         "Tiny_Thing-1.0.dist-info/INSTALLER",
@@ -49,6 +50,8 @@ def install(environment: Path) -> None:
     ]
     # What an installer writes about its scripts differs from place to place.
     record = "".join(f"{path},sha256={environment.name},1\n" for path in listed)
+    of_script = base64.urlsafe_b64encode(hashlib.sha256(script.read_bytes()).digest()).rstrip(b"=").decode()
+    record += f"../../../bin/tiny,sha256={of_script},1\n"
     (info / "RECORD").write_text(record)
 
 
@@ -138,18 +141,40 @@ def test_any_change_gives_another_digest(site: Path, change: Callable[[Path], No
     assert fingerprint.digest(after) != fingerprint.digest(before)
 
 
-def test_a_change_outside_what_is_imported_counts_unless_it_names_its_place(pristine: Path) -> None:
+def test_a_change_outside_what_is_imported_counts(pristine: Path) -> None:
     before = take(pristine)
     script, manual = pristine / "bin" / "tiny", pristine / "share" / "tiny.1"
     kept = script.read_text(), manual.read_text()
     try:
-        script.write_text("#!/elsewhere/python\nimport tiny\n")
+        script.write_text(kept[0] + "import os\n")
+        assert [line.split()[0] for line in take(pristine)["detail"]["unowned"]] == ["bin/tiny"]
+        script.write_text(kept[0])
         assert take(pristine) == before
         manual.write_text("another manual page\n")
         assert take(pristine)["digest"] != before["digest"]
     finally:
         script.write_text(kept[0])
         manual.write_text(kept[1])
+
+
+@pytest.mark.parametrize("kind", ["program", "link", "lost link", "folder"])
+def test_a_program_beside_the_interpreter_is_named(pristine: Path, tmp_path: Path, kind: str) -> None:
+    """`bin` is in the PATH of whatever an engine starts: a `uname` there would be run unseen."""
+    before, place = take(pristine), pristine / "bin" / "uname"
+    if kind == "folder":
+        place.mkdir()
+    elif kind == "program":
+        place.write_text("#!/bin/sh\n")
+        place.chmod(0o755)
+    else:
+        place.symlink_to("/bin/true" if kind == "link" else tmp_path / "nothing")
+    try:
+        after = take(pristine)
+    finally:
+        place.rmdir() if kind == "folder" else place.unlink()
+    assert [line.split()[0] for line in after["detail"]["unowned"]] == ["bin/uname"]
+    assert after["digest"] != before["digest"]
+    assert take(pristine) == before
 
 
 def test_what_nobody_owns_is_named_with_its_digest(site: Path) -> None:

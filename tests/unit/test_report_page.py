@@ -19,8 +19,9 @@ from prereg.model.predictions import CountClaim, VerdictClaim
 from prereg.model.seal import Entry, EntryType
 from prereg.model.verdict import BoundRow
 from prereg.report import words
+from prereg.report.history import timeline
 from prereg.report.html import write_report
-from prereg.report.page import ReportInput, render, timeline
+from prereg.report.page import ReportInput, render
 from prereg.report.plots import event_plot, gap_plot, largest, plain
 from prereg.store.layout import StudyPaths
 
@@ -88,6 +89,16 @@ def test_a_hostile_study_is_only_text(given: ReportInput) -> None:
     assert not [t for t, _ in reader.tags if t in ("script", "img")]
     assert not [a for _, attrs in reader.tags for a in attrs if a.startswith("on")]
     assert reader.text.count(HOSTILE) >= 10 + len(given.audit["steps"])  # type: ignore[index]
+
+
+def test_what_others_wrote_turns_no_direction_and_has_no_codes(given: ReportInput) -> None:
+    entries = tuple(
+        replace(e, body={**e.body, "reason": "broke\x1b[2K\u202eback"}) if e.type == "unit-invalid" else e
+        for e in given.entries
+    )
+    page = render(replace(given, entries=entries))
+    assert "broke\\x1b[2K\\u202eback" in page
+    assert not {"\x1b", "\u202e"} & {*page}
 
 
 @pytest.mark.parametrize(
@@ -205,7 +216,7 @@ def test_runs_of_shards_are_one_moment(given: ReportInput) -> None:
     ]  # fmt: skip
     assert moments[2].seq == "3–15"
     assert moments[2].detail.startswith("13 shards, 260,000 records, until 2026-11-29 09:15:00 UTC")
-    assert moments[4].detail == "complete, 13 shards stored, 1 units lost"
+    assert moments[4].detail == "complete, 13 shards stored, 1 unit lost"
 
 
 @pytest.mark.parametrize(
@@ -301,7 +312,7 @@ def test_departures_and_amendments_that_were_told_stand_before_the_verdicts(give
     )
     page = Reader(render(replace(given, entries=(*given.entries, *told))))
     text = " ".join(page.text.split())
-    assert "The plan was amended before any data: 2026-11-30 09:00, Fewer draws." in text
+    assert "The plan was amended before any data: 2026-11-30 09:00, Fewer draws. The earlier" in text
     assert f"fair: {' '.join(HOSTILE.split())} (ada, 2026-11-30 09:00)" in text
     assert "the whole study: The disk was changed." in text
     assert text.index("Departures from the protocol") < text.index("Configurations")

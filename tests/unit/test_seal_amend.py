@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,21 @@ def files(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def test_a_clock_that_is_set_back_enters_no_amendment_before_it_was_made(second: StudyPaths) -> None:
+    edit(second, fewer)
+    ahead = datetime.now(UTC) + timedelta(days=1)
+    amend_study(
+        second,
+        reason="Too many.",
+        key=signing_key(second, "ada"),
+        principal="ada@example.org",
+        environments=ENVIRONMENTS,
+        now=ahead,
+    )
+    verified = verify_study(second)
+    assert verified.entries[-1].time == verified.manifest.created == ahead.isoformat(timespec="microseconds")
+
+
 def test_the_old_seal_is_kept_and_the_new_one_names_it(second: StudyPaths) -> None:
     old, before = digest(second.manifest.read_bytes()), files(second.seal)
     made = amended(second)
@@ -79,7 +94,7 @@ def test_amendments_follow_each_other_and_data_follows_the_last(second: StudyPat
     assert [s.status for s in steps[:7]] == ["ok"] * 7 and steps[8].status == "ok"
     assert (steps[1].applied, steps[3].applied) == (3, 3)
     assert steps[1].detail == f"seal {seals[-1]}, amendment number 2"
-    assert steps[8].detail.endswith("5 commits name the study, 3 tags")
+    assert steps[8].detail.endswith("5 commits name the study, 3 tags; HEAD holds 124 files")
     assert sorted(p.name for p in second.lineage.iterdir()) == sorted(seals[:2])
 
 
@@ -130,7 +145,7 @@ def test_with_evidence_or_after_the_end_it_is_refused(second: StudyPaths) -> Non
     place.parent.rmdir()
     second.records.rmdir()
     git(second.repository, "checkout", "--", "studies")
-    close_study(second, "No money.", key=signing_key(second), principal="ada@example.org")
+    close_study(second, "No money.", unfinished=True, key=signing_key(second), principal="ada@example.org")
     edit(second, fewer)
     with pytest.raises(WrongState, match="is closed"):
         amend(second)

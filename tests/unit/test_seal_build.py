@@ -184,7 +184,7 @@ class TestWhatSealingRefuses:
         paths.seal.mkdir()
         paths.manifest.write_text("{}")
         error = self.refused(paths, WrongState, "interrupted")
-        assert error.next_step is not None and "rm -r seal code" in error.next_step
+        assert error.next_step == f"rm -r {paths.seal}, then prereg seal {paths.root}"
         shutil.rmtree(paths.seal)
 
     def test_a_modified_tracked_file(self, paths: StudyPaths) -> None:
@@ -366,12 +366,21 @@ class TestManifest:
         [
             *("/a", "a//b", "a/", "./a", "a/../b", "..", ".", "", "a\\b", "a\0b", "a\nb", "a\x7fb"),
             *("e\u0301", "\ud800", "seal/x", "records/x", "ledger.jsonl", "report/x", "seal"),
+            *("con", "a/Con/b", "NUL.txt", "nul.tar.gz", "aux .json", "aux  ", "prn", "CONIN$", "conout$.x"),
+            *("com0", "COM9.x", "lpt1", "Lpt5 .a.b", "COM¹", "lpt²", "com³.py"),
+            *("a.", "...", "a./b", "a ", "a /b", "a<b", "a>b", "a:b", 'a"b', "a|b", "a?b", "a*b"),
         ],
     )
     def test_unsafe_paths(self, path: str) -> None:
         assert path_fault(path) is not None
 
-    @pytest.mark.parametrize("path", ["a", "a/b.c", ".gitattributes", "ü", "a b", "...", "sealed/x"])
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *("a", "a/b.c", ".gitattributes", "ü", "a b", "...x", "sealed/x", "stampsx", "a.con", "x/a.nul"),
+            *("console", "com", "com10", "com⁴", "lpt", "lptx", "nul_", " con", "au x", "conin", "$con"),
+        ],
+    )
     def test_safe_paths(self, path: str) -> None:
         assert path_fault(path) is None
 

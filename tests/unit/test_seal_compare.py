@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from prereg.cli.diff import diff
 from prereg.codec.canonical import digest
-from prereg.errors import WrongState
+from prereg.errors import VerificationFailed, WrongState
 from prereg.seal.compare import diff_study
 from prereg.store.layout import StudyPaths
+from tests.unit.second_study import second_collected, second_collected_once, second_once
 from tests.unit.study_fixture import copy_repository, git, make_study, seal
+
+__all__ = ["second_collected", "second_collected_once", "second_once"]
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +138,33 @@ def test_another_installed_harness_is_shown_apart(
 def test_a_draft_has_nothing_to_compare_with(tmp_path: Path) -> None:
     with pytest.raises(WrongState, match="not sealed"):
         diff_study(make_study(tmp_path))
+
+
+def test_records_are_compared_with_the_ledger(second_collected: StudyPaths) -> None:
+    assert diff_study(second_collected).records == ()
+    first, second = sorted(second_collected.records.rglob("*.jsonl.gz"))[:2]
+    third = second.with_name(second.name.replace("jsonl.gz", "meta.json"))
+    for file in (first, third):
+        file.write_bytes(file.read_bytes() + b"\0")
+    second.unlink()
+    names = [file.relative_to(second_collected.root).as_posix() for file in (first, second, third)]
+    found = diff_study(second_collected)
+    assert found.files == ()
+    assert sorted(found.records) == sorted(
+        [
+            f"{names[0]} is not as it was stored",
+            f"{names[1]} is missing",
+            f"{names[2]} is not as it was stored",
+        ]
+    )
+    with pytest.raises(VerificationFailed, match="3 files of records not as the ledger has them") as caught:
+        diff(second_collected.root)
+    assert caught.value.next_step is not None
+    assert caught.value.next_step.startswith(f"git checkout -- {second_collected.root}/records")
+
+
+def test_an_added_file_is_taken_away(sealed: StudyPaths) -> None:
+    (sealed.root / "more notes").write_text("x")
+    with pytest.raises(VerificationFailed) as caught:
+        diff(sealed.root)
+    assert caught.value.next_step == f"rm '{sealed.root}/more notes'"

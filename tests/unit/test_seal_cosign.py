@@ -89,7 +89,7 @@ def test_the_command_line_and_the_status(half: StudyPaths, tmp_path: Path) -> No
         "missing": ["bob@example.org", "cyd@example.org"],
         "complete": False,
     }
-    assert value["next"] == f"prereg cosign {half.root}"
+    assert value["next"] == f"prereg cosign {half.root} --key KEY"
     done = prereg("collect", str(half.root), "--key", str(keys / "col"))
     assert done.returncode == 4 and "prereg cosign" in done.stderr
     done = prereg("cosign", str(half.root), "--key", str(keys / "cyd"), "--json")
@@ -111,10 +111,10 @@ def refused(paths: StudyPaths, who: str, what: str, kind: type[Exception]) -> No
 
 def test_who_may_not_sign(whole: StudyPaths) -> None:
     refused(whole, "ada", "sealed the study; that is the signature", UsageError)
-    refused(whole, "bob", "a second cosigned of one seal by bob", WrongState)
+    refused(whole, "bob", "a second entry 'cosigned' of one seal by bob", WrongState)
     refused(whole, "rex", "has no role author", Untrusted)
     fabricate_records(whole)
-    refused(whole, "cyd", "cosigned after", WrongState)
+    refused(whole, "cyd", "an entry 'cosigned' after", WrongState)
 
 
 def test_an_author_who_is_not_in_the_list_may_not_sign(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_what_was_verified_is_signed_and_not_what_lies_there_by_then(
         half.manifest.write_bytes(b"other bytes")
 
     with monkeypatch.context() as patch, pytest.raises(VerificationFailed):
-        patch.setattr(cosign_verb, "check_signer", swap)  # the last thing before the signature
+        patch.setattr(cosign_verb, "check_own_signer", swap)  # the last thing before the signature
         cosign(half, "bob")
     armored = half.cosignature("bob@example.org").read_bytes()
     sshsig.verify(armored, sealed, namespace="prereg-seal", where="")

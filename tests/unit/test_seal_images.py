@@ -79,14 +79,14 @@ def test_without_containers_a_seal_says_nothing_of_images(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changes", "images", "said"),
     [
-        ({"edition": 2, "runtime": "container"}, None, "exactly for the runtime container"),
-        ({"edition": 2}, IMAGES, "exactly for the runtime container"),
+        ({"edition": 2, "runtime": "container"}, None, "are missing, and the workers run in containers"),
+        ({"edition": 2}, IMAGES, "no worker runs in a container"),
         ({"runtime": "container"}, IMAGES, "belongs to edition 2"),
-        ({"edition": 2, "runtime": "container"}, {}, "not those of the sealed environments"),
+        ({"edition": 2, "runtime": "container"}, {}, "not those of the environments"),
         (
             {"edition": 2, "runtime": "container"},
             {**IMAGES, "other": IMAGES["plain"]},
-            "not those of the sealed environments",
+            "not those of the environments",
         ),
     ],
 )
@@ -105,10 +105,13 @@ def test_a_collection_in_the_sealed_containers(tmp_path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[dict[str, Any], str]] = {
-    "no-container": ({"container": {}}, "is there exactly if"),
-    "other-image": ({"container": {**CONTAINER, "images": {"plain": "sha256:" + "c" * 64}}}, "sealed images"),
-    "no-image": ({"container": {**CONTAINER, "images": {}}}, "sealed images"),
-    "network": ({"network": "not-cut", "network_reason": "none"}, "a container has no network"),
+    "no-container": ({"container": {}}, "is missing, and the seal has images"),
+    "other-image": (
+        {"container": {**CONTAINER, "images": {"plain": "sha256:" + "c" * 64}}},
+        "is not the id of the image",
+    ),
+    "no-image": ({"container": {**CONTAINER, "images": {}}}, "is not the id of the image"),
+    "network": ({"network": "not-cut", "network_reason": "none"}, "is not cut, as it is in a container"),
 }
 
 
@@ -118,7 +121,42 @@ def test_a_collection_elsewhere_fails_step_7(fault: str, tmp_path: Path) -> None
     assert said in started(contained(tmp_path), **changes)[7]
 
 
+def limited(tmp_path: Path, memory: int | None) -> StudyPaths:
+    """Of edition 3, with a limit of memory or without."""
+    protocol = json.loads(make_study(tmp_path / "x").protocol.read_text())
+    more = {} if memory is None else {"memory_mib": memory}
+    paths = study(tmp_path, edition=3, runtime="container", ceilings=protocol["ceilings"] | more)
+    sealed(paths)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("limit", "told", "said"),
+    [
+        (512, 512, None),
+        (None, None, None),
+        (512, 513, "it is 513, and the protocol says 512"),
+        (512, None, "there is none, and the protocol says 512"),
+        (None, 512, "it is 512, and the protocol has none"),
+    ],
+)
+def test_the_limit_of_memory_is_the_protocols(
+    limit: int | None, told: int | None, said: str | None, tmp_path: Path
+) -> None:
+    container = CONTAINER if told is None else {**CONTAINER, "memory_mib": told}
+    found = started(limited(tmp_path, limit), container=container)
+    if said is None:
+        assert 7 not in found
+    else:
+        assert said in found[7]
+
+
+def test_in_edition_2_no_limit_of_memory_is_told(tmp_path: Path) -> None:
+    found = started(contained(tmp_path), container={**CONTAINER, "memory_mib": 512})
+    assert "the protocol has none" in found[7]
+
+
 def test_a_container_in_a_study_without_images_fails_step_7(tmp_path: Path) -> None:
     paths = study(tmp_path, edition=2)
     sealed(paths, None)
-    assert "is there exactly if" in started(paths)[7]
+    assert "is there, and the seal has no images" in started(paths)[7]

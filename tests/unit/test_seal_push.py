@@ -209,7 +209,7 @@ def test_strangers_edition_1_and_closed_studies_are_refused(
         push(second, who="rex")
     with pytest.raises(WrongState, match="edition 1 has no entry pushed"):
         push(first, str(bare))
-    close_study(second, "x", key=signing_key(second), principal="ada@example.org")
+    close_study(second, "x", unfinished=True, key=signing_key(second), principal="ada@example.org")
     with pytest.raises(PreregError, match="after the study was closed"):
         push(second)
     assert git(bare, "for-each-ref") == ""

@@ -8,6 +8,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,15 +19,9 @@ from prereg.model.law import Crashed, Decoded, Outcome, Valued
 from prereg.model.plan import Shard
 from prereg.model.record import Counters, Record, ShardMeta
 from prereg.model.study import Unit
-from prereg.seal.records import (
-    BadShard,
-    Encoded,
-    check_meta,
-    check_stored,
-    encode_shard,
-    read_meta,
-    read_shard,
-)
+from prereg.seal.metas import check_meta, check_stored, check_times, read_meta
+from prereg.seal.packing import BadShard, Encoded
+from prereg.seal.records import encode_shard, read_shard
 from tests.unit.seal_kit import record_line
 
 SEAL = "a" * 64
@@ -206,8 +201,8 @@ BAD_LINES = [
     ("draw", line_with(1, draw=8), ":2#/draw", "the plan says"),
     ("seed", line_with(1, seed="105"), ":2#/seed", "the plan says"),
     ("row", line_with(1, row=0), ":2#/row", "the plan says"),
-    ("attempt", line_with(1, attempt=2), ":2", "attempt is not 1"),
-    ("attempt true", line_with(1, attempt=True), ":2", "attempt is not 1"),
+    ("attempt", line_with(1, attempt=2), ":2#/attempt", "is 2; the plan says 1"),
+    ("attempt true", line_with(1, attempt=True), ":2", "attempt is not one of 1 to 9"),
     ("a field more", line_with(1, more=1), ":2", "exactly the fields"),
     ("outcome of two kinds", line_with(1, outcome={"crash": "X", "value": 1}), ":2#/outcome", "neither to"),
     ("outcome null", line_with(1, outcome=None), ":2#/outcome", "no object"),
@@ -311,6 +306,24 @@ def test_a_meta_of_a_time_that_no_calendar_has(field: str, text: str) -> None:
     meta = dataclasses.replace(meta_of(encode_shard(records())), **{field: text})  # type: ignore[arg-type]
     with pytest.raises(BadShard, match="no such time") as caught:
         read_meta(dump_file(to_json(meta)), where="m")
+    assert caught.value.where == f"m#/{field}"
+
+
+@pytest.mark.parametrize(
+    ("started", "ended", "field"),
+    [(10, 10, None), (10, 11, None), (10, 9, "ended"), (9, 11, "started")],
+)
+def test_a_shard_is_drawn_after_its_seal_and_in_a_time_that_goes_forward(
+    started: int, ended: int, field: str | None
+) -> None:
+    sealed = datetime(2026, 3, 1, 12, 0, 10, tzinfo=UTC)
+    times = {"started": f"2026-03-01T12:00:{started:02}+00:00", "ended": f"2026-03-01T12:00:{ended:02}+00:00"}
+    meta = dataclasses.replace(meta_of(encode_shard(records())), **times)  # type: ignore[arg-type]
+    if field is None:
+        check_times(meta, sealed, where="m")
+        return
+    with pytest.raises(BadShard, match="is before") as caught:
+        check_times(meta, sealed, where="m")
     assert caught.value.where == f"m#/{field}"
 
 

@@ -75,6 +75,17 @@ def test_what_is_missing_is_copied_and_entered(
     assert all(s.status == "ok" for s in verify_report(second_collected) if s.number != 8)
 
 
+def test_files_that_are_lost_once_more_come_back_once_more(
+    second_collected: StudyPaths, elsewhere: Path
+) -> None:
+    first = relocate(second_collected, elsewhere)
+    for name in (GZ, META, OTHER_META):
+        (second_collected.records / name).unlink()
+    git(second_collected.repository, "commit", "-q", "-a", "-m", "Archived again")
+    assert relocate(second_collected, elsewhere).seq == first.seq + 1
+    assert verify_study(second_collected).state == "collected"
+
+
 def test_where_nothing_is_missing_it_is_refused(second_collected: StudyPaths, tmp_path: Path) -> None:
     shutil.copytree(second_collected.records, tmp_path / "other")
     with pytest.raises(WrongState, match="nothing to relocate"):

@@ -283,13 +283,14 @@ def test_a_verified_study_heeds_rotation_and_revocation(tmp_path: Path) -> None:
 
 
 def test_a_report_is_judged_at_its_own_time(tmp_path: Path) -> None:
-    """Its head was signed before the revocation, and it says that it was made after it."""
+    """It says that it was made after the revocation of its signer's key; the head is another's."""
     paths = make_study(tmp_path)
     seal(paths)
     fabricate_records(paths)
     kit = evidence.TestDecisionsAndAudit()
     kit.decide(paths)
     kit.audit(paths, audited_at="2099-01-01T00:00:00+00:00")
+    kit.decide(paths)  # the head is the author's then
     verify_study(paths)
     revoke_key(paths.repository, signing_key(paths, "rex").fingerprint, "superseded", "n")
     assert fails(paths, 8, "was revoked at").where == "audit/report.json.sig"

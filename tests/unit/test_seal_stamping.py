@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,13 @@ from prereg.collect.gates import verify as gate_3
 from prereg.draft.lint import check_study
 from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
 from prereg.seal import stamping
+from prereg.seal.amend import amend_study
 from prereg.seal.rotation import revoke_key
 from prereg.seal.stamping import Stamped, timestamp_study
 from prereg.seal.standing import standing
 from prereg.seal.timestamp import BadTimestamp, check_request
 from prereg.seal.timestamp_client import new_request
-from prereg.seal.verify import verify_study
+from prereg.seal.verify import verify_report, verify_study
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import append, parse_time
 from tests.unit.seal_kit import fails, finish, resign_head
@@ -83,6 +85,33 @@ def clean(paths: StudyPaths) -> bool:
     return git(paths.repository, "status", "--porcelain") == ""
 
 
+def test_a_seal_that_is_amended_while_its_stamp_is_awaited_has_none(
+    owed: StudyPaths, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = stamping.ask
+
+    def slow(*given: Any, **more: Any) -> bytes:
+        answer = real(*given, **more)
+        notes = owed.root / "NOTES.md"
+        notes.write_text(notes.read_text() + "More.\n")
+        amend_study(
+            owed,
+            reason="Notes.",
+            key=signing_key(owed),
+            principal="ada@example.org",
+            environments=ENVIRONMENTS,
+        )
+        return answer
+
+    monkeypatch.setattr(stamping, "ask", slow)
+    with pytest.raises(WrongState, match="sealed anew while its seal was stamped"):
+        stamp(owed, url)
+    monkeypatch.setattr(stamping, "ask", real)
+    assert verify_study(owed).stamp.state == "owed" and clean(owed)
+    stamp(owed, url)
+    assert verify_study(owed).stamp.state == "verified"
+
+
 def test_a_stamp_that_is_owed_stands_before_the_collection(owed: StudyPaths, url: str) -> None:
     assert verify_study(owed).stamp.state == "owed"
     with pytest.raises(WrongState, match="asks for a time stamp of the seal, and it is owed") as caught:
@@ -121,7 +150,7 @@ def test_what_was_verified_is_stamped_and_not_what_lies_there_by_then(
 
 
 def test_a_second_stamp_is_refused(stamped: StudyPaths, url: str) -> None:
-    with pytest.raises(WrongState, match="a second timestamped of one seal"):
+    with pytest.raises(WrongState, match="a second entry 'timestamped' of one seal"):
         stamp(stamped, url)
     assert clean(stamped)
 
@@ -264,6 +293,9 @@ def test_a_run_that_was_killed_is_finished_by_the_next(
             else:
                 patch.setattr(enter_verb, "sign_head_and_commit", die)
             stamp(owed, url)
+        faults = [step.detail for step in verify_report(owed) if step.status == "failed"]
+        unsigned = ["names entry 1 of 2"] if where == "the head" else []  # and nothing else is missed
+        assert len(faults) == len(unsigned) and all(w in f for w, f in zip(unsigned, faults, strict=True))
     asked = len(authority.requests)
     done = stamp(owed, url)
     assert len(authority.requests) == asked + (where == "between the files")
@@ -314,7 +346,7 @@ def test_the_command_line(owed: StudyPaths, url: str, monkeypatch: pytest.Monkey
     key = str(owed.repository.parent / "keys" / "ada")
     value = json.loads(prereg("status", str(owed.root), "--json").stdout)
     assert value["timestamp"] == {"state": "owed", "time": None}
-    assert value["next"] == f"prereg timestamp {owed.root}"
+    assert value["next"] == f"prereg timestamp {owed.root} --key KEY --url URL"
     done = prereg("timestamp", str(owed.root), "--url", "ftp://x", "--key", key)
     assert done.returncode == 2, done.stderr
     done = prereg("timestamp", str(owed.root), "--url", "http://127.0.0.1:9/", "--key", key)

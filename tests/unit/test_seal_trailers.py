@@ -112,7 +112,7 @@ def test_a_trailer_is_a_line_of_the_last_paragraph_that_is_not_the_first(
 
 def test_a_commit_before_the_seal_may_say_what_it_likes(sealed: StudyPaths) -> None:
     git(sealed.repository, "tag", "-d", "prereg/coin/sealed")
-    tree = git(sealed.repository, "rev-parse", "HEAD^{tree}").strip()
+    tree = git(sealed.repository, "rev-parse", "HEAD~1^{tree}").strip()
     early = git(sealed.repository, "commit-tree", tree, "-p", "HEAD~1", "-m", f"Early\n\n{STUDY}\n").strip()
     git(sealed.repository, "merge", "-q", "--no-ff", "-m", "Merge", early)
     assert verify_report(sealed)[8].status == "ok"
@@ -170,4 +170,4 @@ def test_a_tag_that_did_not_travel_is_not_asked_for(sealed: StudyPaths) -> None:
     git(sealed.repository, "tag", "-d", "prereg/coin/sealed")
     git(sealed.repository, "tag", "prereg/coin/published")
     git(sealed.repository, "tag", "prereg/coin-two/sealed", "HEAD~1")
-    assert verify_report(sealed)[8].detail.endswith("1 commits name the study, 0 tags")
+    assert "1 commit names the study, 0 tags; HEAD holds " in verify_report(sealed)[8].detail

@@ -34,6 +34,7 @@ from tests.unit.seal_kit import (
     then,
 )
 from tests.unit.study_fixture import (
+    ENVIRONMENTS,
     copy_repository,
     fabricate_records,
     git,
@@ -215,7 +216,7 @@ ROWS: list[tuple[str, Tamper, int, str | None, str]] = [
     ("a shard of no plan", put("records/main.fair.old/00007.jsonl.gz", b"x"), 7,
      "records/main.fair.old/00007.jsonl.gz", "no shard of the plan"),
     ("a shard of no unit", put("records/main.other.old/00000.jsonl.gz", b"x"), 7,
-     "records/main.other.old/00000.jsonl.gz", "no shard of the plan"),
+     "records/main.other.old", "no unit of the plan"),
     ("shards swapped", swap_shards, 7, "records/main.fair.old/00000.meta.json", "ledger's meta_sha256"),
     ("a changed meta", replace(f"{SHARD}.meta.json", b"not-cut", b"cut"), 7, f"{SHARD}.meta.json",
      "ledger's"),
@@ -290,7 +291,7 @@ class TestWhatAKilledVerbLeaves:
     def test_a_head_and_signature_of_different_moments(self, sealed: StudyPaths) -> None:
         verified = verify_study(sealed)
         body = {"unit": "main.fair.old", "attempt": 1, "reason": "x"}
-        start = {"seal": verified.seal, "attempt": 1, "environments": {}, "workers": 1}
+        start = {"seal": verified.seal, "attempt": 1, "environments": ENVIRONMENTS, "workers": 1}
         with LedgerWriter.open(sealed) as writer:
             started = {**start, "network": "cut", "network_reason": None}
             writer.append("collection-started", started, "col@example.org")

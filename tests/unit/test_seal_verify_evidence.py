@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import verify_report, verify_study
 from prereg.store.files import write_whole
 from prereg.store.layout import StudyPaths
-from prereg.store.ledger import LedgerWriter, append, head_of, line_digests, read_ledger
+from prereg.store.ledger import LedgerWriter, append, head_of, line_digests, parse_time, read_ledger
 from prereg.store.repo import Repo
 from tests.unit.seal_kit import (
     enter,
@@ -118,6 +119,7 @@ class TestEntriesAgainstThePlan:
             ([("start", {"seal": "0" * 64})], ":2#/body/seal", "not this study's seal"),
             ([("start", {"environments": {"plain": "0" * 64}})], ":2#/body/environments/plain", "sealed"),
             ([("start", {"environments": {"other": "0" * 64}})], ":2#/body/environments/other", "sealed"),
+            ([("start", {"environments": {}})], ":2#/body/environments/plain", "sealed"),
             ([("stored", {"unit": "main.fair.x"})], ":3#/body/unit", "there is no unit"),
             ([("stored", {"shard": 9})], ":3#/body/shard", "no shard of the plan"),
             ([("stored", {"draws": 5})], ":3#/body/draws", "the plan says 6"),
@@ -243,7 +245,8 @@ class TestDecisionsAndAudit:
             "signature_sha256": digest(signature),
             "result": "AGREES",
         }
-        append(paths, "audit", body, f"{who}@example.org")
+        now = max(datetime.now(UTC), parse_time(value["audited_at"]))
+        append(paths, "audit", body, f"{who}@example.org", now=now)
         finish(paths, who, paths.audit_report, paths.audit_signature)
 
     def test_decisions_and_audit_verify(self, collected: StudyPaths) -> None:

@@ -116,6 +116,14 @@ def walked_only(p: dict[str, Any]) -> None:
     }  # fmt: skip
 
 
+def resized(files: dict[str, Any], requests: int = 100_000) -> None:
+    """The blocks of the reference arm's units of draws have that many seeds, far from the others."""
+    for i, block in enumerate(files["seeds.json"]["blocks"]):
+        if block["unit"].endswith(".off") and not block["unit"].startswith("walked."):
+            first = 10**9 + i * 10**6
+            block.update(first=str(first), end=str(first + requests))
+
+
 SKEW = [{"outcome": tokens(0, 0), "p": 0.5}, {"outcome": tokens(1, 1), "p": 0.5}]
 
 ACCEPTED: dict[str, tuple[Change, Change]] = {
@@ -127,6 +135,11 @@ ACCEPTED: dict[str, tuple[Change, Change]] = {
     "no file, nothing registered": (no_plan, both(unregister, lambda f: f.pop("hypotheses.json"))),
     "records without a reference": (records(reference="none"), same(records=None)),
     "rows by build": (builds({"plain": {"rows": 100, "shard_requests": 1}}), nothing),
+    "as many shards as have names": (
+        lambda p: p["sampling"]["off"].update(draws=100_000, rows=1, shard_requests=1), resized),
+    "shards that no unit has": (
+        lambda p: p["sampling"]["off"].update(draws=200_002, rows=2, shard_requests=1, builds={
+            "plain": {"rows": 100_001, "shard_requests": 1}}), lambda f: resized(f, 2)),
     "a law that crashes": (nothing, both(
         law(law=[{"outcome": {"crash": "E"}, "p": 0.5}, {"outcome": tokens(0, 0), "p": 0.5}]),
         a_h(outcomes=[tokens(0, 0)]),
@@ -153,6 +166,12 @@ REFUSED: dict[str, tuple[Change, Change, str]] = {
         both(
             lambda p: p["sampling"].update(on={"draws": 400, "rows": 1, "shard_requests": 200, "builds": {
                 "plain": {"rows": 3, "shard_requests": 1}}})), nothing, "not a multiple of 3 rows"),
+    "more shards than have a name": (
+        lambda p: p["sampling"]["off"].update(draws=100_001, rows=1, shard_requests=1), nothing,
+        "would make 100,001 shards of a unit"),
+    "more shards of a build than have a name": (
+        lambda p: p["sampling"]["off"].update(draws=200_002, rows=2, shard_requests=2, builds={
+            "plain": {"rows": 2, "shard_requests": 1}}), nothing, "would make 100,001 shards of a unit"),
     "records where nothing is drawn": (walked_only, same(records=None), "no stage of draws, and has no rec"),
     "a reference that is missing": (nothing, same(records=None), "the reference is missing"),
     "a reference where there is none": (records(reference="none"), nothing, "says of no reference"),

@@ -28,6 +28,17 @@ from prereg.store.layout import StudyPaths
         ("seal/other", False),
         ("records/a.b.c/0.jsonl.gz", False),
         ("records/a.b.c/000000.jsonl.gz", False),
+        ("records/a.b.c.attempt-2/00000.jsonl.gz", True),
+        ("records/a.b.c.attempt-9/00000.meta.json", True),
+        ("records/a.b.c.attempt-1/00000.jsonl.gz", False),
+        ("records/a.b.c.attempt-10/00000.jsonl.gz", False),
+        ("records/a.b.c.attempt-2.attempt-2/00000.jsonl.gz", False),
+        ("records/a.b.c/00000.duplicate-1.jsonl.gz", True),
+        ("records/a.b.c.attempt-2/00000.duplicate-10.jsonl.gz", True),
+        ("records/a.b.c/00000.duplicate-0.jsonl.gz", False),
+        ("records/a.b.c/00000.duplicate-01.jsonl.gz", False),
+        ("records/a.b.c/00000.duplicate-1.meta.json", False),
+        ("records/a.b.c/00000.duplicate-1.duplicate-1.jsonl.gz", False),
         ("records/a.b/00000.jsonl.gz", False),
         ("records/a.b.c/00000.jsonl", False),
         ("records/00000.jsonl.gz", False),
@@ -45,7 +56,38 @@ def test_what_the_manifest_leaves_out() -> None:
     assert not any(map(is_unsealed, ("seals/x", "code/harness/seal/x", "ledger.txt", "protocol.json")))
     assert is_known_folder("records/a.b.c")
     assert not is_known_folder("records/a.b.c/d")
-    assert shard_at("records/a.b.c/00012.meta.json") == ("a.b.c", 12, "meta.json")
+    assert is_known_folder("records/a.b.c.attempt-2")
+    assert not is_known_folder("records/a.b.c.attempt-1")
+
+
+@pytest.mark.parametrize(
+    ("unit", "shard", "attempt", "copy"),
+    [("a.b.c", 12, 1, 0), ("a.b.c", 0, 3, 0), ("a.b.c", 7, 1, 11), ("a.b.c", 0, 2, 1)],
+)
+def test_what_lies_at_a_place_of_records_is_told_by_its_name(
+    unit: str, shard: int, attempt: int, copy: int, tmp_path: Path
+) -> None:
+    paths = StudyPaths(root=tmp_path)
+    placed: dict[Path, tuple[str, int]] = (
+        {paths.duplicate(unit, shard, attempt, copy): ("duplicate", copy)}
+        if copy
+        else {
+            paths.shard_records(unit, shard, attempt): ("jsonl.gz", 0),
+            paths.shard_meta(unit, shard, attempt): ("meta.json", 0),
+        }
+    )
+    for path, (kind, k) in placed.items():
+        name = path.relative_to(tmp_path).as_posix()
+        assert is_known(name) and is_known_folder(name.rpartition("/")[0])
+        assert shard_at(name) == (unit, attempt, shard, kind, k)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["records/a.b.c/00000.duplicate-1.meta.json", "records/a.b.c/0.jsonl.gz", "records/a/b/00000.jsonl.gz"],
+)
+def test_what_is_no_place_of_records(path: str) -> None:
+    assert shard_at(path) is None
 
 
 @pytest.mark.parametrize(

@@ -168,13 +168,13 @@ ROWS = [
         ":4#/time",
         "is before that of the line before",
     ),
-    ("a second seal", relink([*LINES[:1], *LINES]), ":2#/type", "second sealed"),
+    ("a second seal", relink([*LINES[:1], *LINES]), ":2#/type", "a second entry 'sealed'"),
     ("data after a complete end",
      chain("sealed", "collection-started", "collection-ended", "collection-started"),
      ":4#/type", "after the collection was complete"),
     ("invalid after a complete end and an analysis",
      chain("sealed", "collection-started", "collection-ended", "analysis", "unit-invalid"),
-     ":5#/type", "unit-invalid after an analysis"),
+     ":5#/type", "an entry 'unit-invalid' after an analysis"),
     ("a shard outside a collection", chain("sealed", "shard-stored"), ":2#/type", "outside a collection"),
     ("not canonical", FULL.replace(b'"seq":3', b'"seq": 3'), ":3", "not in canonical form"),
     ("CRLF", FULL.replace(b"\n", b"\r\n"), ":1", "CRLF"),
@@ -368,3 +368,51 @@ def test_two_writers_never_interleave(paths: StudyPaths) -> None:
 def test_a_time_needs_an_offset() -> None:
     with pytest.raises(UsageError, match="offset"):
         timestamp(datetime(2026, 3, 1))
+
+
+@pytest.mark.parametrize("fails", ["write", "fsync"])
+def test_a_line_that_the_disk_refused_is_taken_back(
+    fails: str, paths: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows is a line in its place: no half of it is left, and none that nobody knows of."""
+    with LedgerWriter.open(paths, create=True) as writer:
+        writer.append("sealed", BODIES["sealed"], "ada@example.org", now=T0)
+        before = paths.ledger.read_bytes()
+        real = getattr(os, fails)
+
+        def full(fd: int, *data: Any) -> int:
+            if data and len(data[0]) > 40:
+                return int(real(fd, data[0][:40]))
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+            patch.setattr(os, fails, full)
+            writer.append("collection-started", BODIES["collection-started"], "ada@example.org", now=T0)
+        assert paths.ledger.read_bytes() == before
+        writer.append("collection-started", BODIES["collection-started"], "ada@example.org", now=T0)
+    assert [entry.seq for entry in read_ledger(paths.ledger.read_bytes())] == [1, 2]
+
+
+def test_after_half_a_line_that_stays_nothing_is_written(
+    paths: StudyPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.write
+
+    def full(fd: int, data: bytes) -> int:
+        if len(data) > 40:
+            return real(fd, data[:40])
+        raise OSError(28, "No space left on device")
+
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with LedgerWriter.open(paths, create=True) as writer:
+        writer.append("sealed", BODIES["sealed"], "ada@example.org", now=T0)
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+            patch.setattr(os, "write", full)
+            patch.setattr(os, "ftruncate", broken)
+            writer.append("collection-started", BODIES["collection-started"], "ada@example.org", now=T0)
+        with pytest.raises(LedgerFault, match="changed by another program"):
+            writer.append("collection-started", BODIES["collection-started"], "ada@example.org", now=T0)
+    assert repair(paths) is not None
+    assert len(read_ledger(paths.ledger.read_bytes())) == 1

@@ -254,8 +254,7 @@ def test_submodules_ignored_and_tracked_files_are_told(top: Path, tmp_path: Path
     assert repo.has_submodules_in([top / "d"]) == ["d/sub"]
     assert repo.has_submodules_in([top / ".gitignore"]) == []
     assert repo.ignored([top / "d" / "f", top / "d" / "x.tmp"]) == ["d/x.tmp"]
-    assert repo.is_tracked(top / "d" / "f")
-    assert not repo.is_tracked(top / "d" / "x.tmp")
+    assert repo.tracked(top / "d") == {"d/f", "d/sub"}
 
 
 def test_names_are_not_patterns(top: Path) -> None:

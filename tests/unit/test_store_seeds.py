@@ -7,19 +7,22 @@ import os
 import shutil
 import subprocess
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prereg.codec.canonical import dump_file
+from prereg.codec.canonical import dump_file, dumps
 from prereg.codec.convert import to_json
 from prereg.errors import PreregError
 from prereg.model.law import Valued
 from prereg.model.record import Counters, Record, ShardMeta
+from prereg.seal.packing import pack
 from prereg.seal.records import encode_shard
-from prereg.store.seeds import not_understood, seeds_check, studies_in
+from prereg.store.layout import StudyPaths
+from prereg.store.seeds import not_understood, seeds_check, studies_in, used
 
 
 def meta(**changes: Any) -> ShardMeta:
@@ -177,6 +180,7 @@ NOT_UNDERSTOOD: list[Any] = [
     [{"first": "-1", "end": "6"}],
     [{"first": -1, "end": 6}],
     [{"first": "01", "end": "6"}],
+    [{"first": "5", "end": "06"}],
     [{"first": False, "end": 6}],
     [{"first": 5, "end": 6.5}],
     [{"first": "0", "end": "18446744073709551617"}],
@@ -206,6 +210,30 @@ def test_what_is_not_understood_of_a_draft_is_nothing(tmp_path: Path, blocks: An
         seeds_check(tmp_path)
 
 
+SPELLINGS = ["00", "007", "+7", "-7", " 7", "7 ", "7\n", "7.0", "0x7", "1_0", "\u0667", "", "1" * 21]
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+def test_a_seed_has_one_spelling_for_every_reader(tmp_path: Path, text: str) -> None:
+    """Zero, or digits that do not begin with zero: in seeds.json of a sibling, in a meta, in a line."""
+    for name, blocks in (("a", [{"first": text, "end": 9}]), ("b", [{"first": 0, "end": text}])):
+        root = add_study(tmp_path, name)
+        (root / "seeds.json").write_text(json.dumps({"blocks": blocks}))
+    assert not_understood(tmp_path) == ["a", "b"]
+    root = add_study(tmp_path / "lines", "c", ("z", 0, 10))
+    add_meta(root)
+    file = next((root / "records").glob("*/*.meta.json"))
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b'"first_seed":"500"', b'"first_seed":' + dumps(text)))
+    with pytest.raises(PreregError, match="first_seed"):
+        seeds_check(tmp_path / "lines")
+    file.write_bytes(whole)
+    lines = zlib.decompress(drawn(505), 31).replace(b'"seed":"505"', b'"seed":' + dumps(text))
+    file.with_name("00000.jsonl.gz").write_bytes(pack(lines).data)
+    with pytest.raises(PreregError, match="do not each have one seed"):
+        seeds_check(tmp_path / "lines")
+
+
 def test_a_copy_of_a_study_overlaps_with_it(tmp_path: Path) -> None:
     add_study(tmp_path, "a", ("x", 5, 6))
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -228,4 +256,40 @@ def test_an_altered_meta_is_not_passed_over(tmp_path: Path) -> None:
     file = next(root.rglob("*.meta.json"))
     file.write_bytes(file.read_bytes().replace(b'"first_seed":"500"', b'"first_seed":500'))
     with pytest.raises(PreregError, match="first_seed"):
+        seeds_check(tmp_path)
+
+
+def drawn(seed: int, attempt: int = 1) -> bytes:
+    """A shard of one draw with that seed."""
+    record = Record(
+        seal="a" * 64, unit="m.c.a", shard=0, attempt=attempt, draw=0, seed=str(seed), row=0,
+        outcome=Valued(value=1), counters=Counters(proposals=0, verifications=0, accepted=0),
+    )  # fmt: skip
+    return encode_shard([record]).data
+
+
+def test_seeds_of_several_attempts_and_results_are_used_once(tmp_path: Path) -> None:
+    root = add_study(tmp_path, "b", ("z", 500, 510))
+    add_meta(root)
+    first = root / "records/m.c.a"
+    for folder, attempt in ((first, 1), (first.with_name("m.c.a.attempt-2"), 2)):
+        folder.mkdir(exist_ok=True)
+        (folder / "00000.meta.json").write_bytes(dump_file(to_json(meta(attempt=attempt))))
+        for name in ("00000", "00000.duplicate-1", "00000.duplicate-2"):
+            (folder / f"{name}.jsonl.gz").write_bytes(drawn(505, attempt))
+    spans = list(used(StudyPaths(root=root)))
+    assert [(s.block, s.first, s.end) for s in spans] == [("records/m.c.a", 500, 510)]
+    add_study(tmp_path, "a", ("x", 509, 512))
+    assert [(o.first, o.end) for o in seeds_check(tmp_path)] == [(509, 510), (509, 510)]
+
+
+def test_a_second_result_that_waits_for_its_shard_tells_its_seeds(tmp_path: Path) -> None:
+    folder = add_study(tmp_path, "b", ("z", 500, 510)) / "records/m.c.a"
+    folder.mkdir(parents=True)
+    (folder / "00000.duplicate-1.jsonl.gz").write_bytes(drawn(9001))
+    add_study(tmp_path, "a", ("x", 9000, 9002))
+    (found,) = seeds_check(tmp_path)
+    assert (found.study_b, found.block_b, found.first, found.end) == ("b", "records/m.c.a", 9001, 9002)
+    (folder / "00000.duplicate-1.jsonl.gz").rename(folder / "00000.jsonl.gz")
+    with pytest.raises(PreregError, match="has no meta"):
         seeds_check(tmp_path)

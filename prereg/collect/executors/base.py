@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
 from prereg.codec.convert import to_json
 from prereg.collect.quarters import Quarters
+from prereg.model.attempts import Cause
 from prereg.model.plan import Shard
 from prereg.model.study import Assistant, Configuration, ExactPlan, Protocol
 
@@ -60,6 +62,11 @@ class Job:
     """`id`, `role`, `speculation`."""
     walk: Mapping[str, Any] | None = None
     """How far a tree is walked: what a `choices` request says beside its arm and seeds. None for draws."""
+    attempt: int = 1
+    """Of its unit, the present one."""
+    again: int = 0
+    """Results of this very shard and attempt that are there already, to be compared with what comes of it:
+    nothing that was kept of them may enter it."""
 
 
 def walk_of(plan: ExactPlan) -> dict[str, Any]:
@@ -90,6 +97,7 @@ class Failed:
 
     job: Job
     reason: str
+    cause: Cause = "engine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +110,8 @@ class Site(Quarters):
     request_seconds: float
     journals: Path
     """Where finished parts of trees are kept over a kill; its name tells the seal."""
+    now: Callable[[], datetime]
+    """The run's clock. Safe from any thread."""
 
 
 class Limits(Interface):
@@ -119,6 +129,10 @@ class Limits(Interface):
         """Seconds that the job may go on; 0 or less when a ceiling is reached."""
         ...
 
+    def reached(self, job: Job) -> Cause:
+        """Which ceiling it is, for a job of which nothing is left."""
+        ...
+
 
 class Executor(Interface):
     """Runs jobs on workers."""
@@ -129,13 +143,16 @@ class Executor(Interface):
         *,
         limits: Limits,
         wanted: Callable[[Job], bool],
+        begin: Callable[[Job], bool] | None,
         advance: Callable[[Job, int], None],
     ) -> Generator[Finished | Failed, None, None]:
         """Run the jobs, in order as far as there are free workers, and yield each result as it comes.
 
-        A job that is not `wanted` when its turn comes is left out. `advance` gets the job and 1 for each
-        finished request or leaf (all of them, negative, for a failed job or a tree that is walked anew),
-        from any thread. Ends early after `stop`.
+        A job that is not `wanted` when its turn comes is left out. So is one to which `begin` says False: it
+        gets the job before a worker does, in the thread that asks for the results, so that what it enters is
+        durable before anything is drawn. `advance` gets the job and 1 for each finished request or leaf (all
+        of them, negative, for a failed job or a tree that is walked anew), from any thread. Ends early after
+        `stop`.
         No worker is left when the generator is closed.
         """
         ...

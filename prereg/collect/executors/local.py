@@ -6,18 +6,19 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from typing import Any
 
-from prereg.codec.canonical import value_digest
+from prereg.codec.canonical import Json, value_digest
 from prereg.collect.executors.base import Failed, Finished, Job, Limits, Opening, Site
 from prereg.collect.executors.crew import Crew
 from prereg.collect.split import Plan, walk_split
 from prereg.collect.split_checks import Checks
 from prereg.collect.split_journal import Journal
 from prereg.collect.trees import leaf_line
-from prereg.collect.worker import Worker, WorkerLost, WorkerRefused
+from prereg.collect.worker import Worker, WorkerLost, WorkerRefused, WorkerSilent, WorkerStopped
 from prereg.errors import EngineFailed
+from prereg.model.attempts import Cause
 
 CHECK_SECONDS = 600.0
 """Longest silence of a walk: after its leaves come the checks, some hundred runs without a line."""
@@ -26,14 +27,25 @@ NO_PART = (KeyError, TypeError, ValueError, AttributeError)
 """What comes of reading a reply that is not of its form."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A seat has taken a job and waits for leave to begin it."""
+
+    job: Job
+    leave: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
+
+
 class LocalExecutor:
     """Runs the jobs of one study on `site.workers` processes."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._stopping = False
+        self._asks = False
         # SimpleQueue, because its put may be called by a signal handler that interrupted its get.
-        self._results: queue.SimpleQueue[Finished | Failed | BaseException | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Finished | Failed | _Asked | BaseException | None] = (
+            queue.SimpleQueue()
+        )
         self._live: dict[int, Worker] = {}
         self._crews: list[Crew] = []
 
@@ -43,10 +55,12 @@ class LocalExecutor:
         *,
         limits: Limits,
         wanted: Callable[[Job], bool],
+        begin: Callable[[Job], bool] | None,
         advance: Callable[[Job, int], None],
     ) -> Generator[Finished | Failed, None, None]:
         """See `Executor.run`."""
         waiting = _Waiting(jobs, wanted)
+        self._asks = begin is not None
         # A thread that is ahead of the intake waits here, so that finished shards never pile up in memory.
         room = threading.Semaphore(2 * self._site.workers)
         count = min(self._site.workers, max(1, len(jobs)))
@@ -66,6 +80,12 @@ class LocalExecutor:
                 result = self._results.get()
                 if result is None:
                     running -= not self._stopping
+                elif isinstance(result, _Asked):
+                    leave = False
+                    try:
+                        leave = begin is None or begin(result.job)
+                    finally:
+                        result.leave.put(leave)
                 elif isinstance(result, BaseException):
                     raise result
                 else:
@@ -77,6 +97,7 @@ class LocalExecutor:
                 room.release()
             # A worker that was just starting when `stop` looked is not in its list then; it is now.
             while any(thread.is_alive() for thread in threads):
+                self._refuse_all()
                 for worker in list(self._live.values()):
                     worker.kill()
                 for thread in threads:
@@ -88,6 +109,20 @@ class LocalExecutor:
         self._results.put(None)
         for worker in list(self._live.values()):
             worker.kill()
+
+    def _refuse_all(self) -> None:
+        """Send away every seat that waits for leave."""
+        while not self._results.empty():
+            result = self._results.get()
+            if isinstance(result, _Asked):
+                result.leave.put(False)
+
+    def _may_begin(self, job: Job) -> bool:
+        if not self._asks:
+            return True
+        asked = _Asked(job=job)
+        self._results.put(asked)
+        return asked.leave.get() and not self._stopping
 
     def _serve(
         self,
@@ -109,8 +144,12 @@ class LocalExecutor:
                         break
                     seat.help(busy, limits)
                     continue
+                # Whoever has nothing to do finds the tree from now on, though it may not begin yet.
                 crew = self._crew_of(job, limits, number)
                 try:
+                    if not self._may_begin(job):
+                        room.release()
+                        continue
                     result = seat.draw(job, limits, advance, crew)
                 finally:
                     if crew is not None:
@@ -186,10 +225,12 @@ class _Seat:
             advance(job, -len(replies))
             replies.clear()
 
-        started = datetime.now(UTC)
+        started = self._site.now()
+        drawing = False
         limits.start(job)
         try:
             worker = self._opened_for(job, limits)
+            drawing = True
             shared: dict[str, Any] = {
                 "arm": job.arm,
                 "seeds": [str(seed) for seed in job.shard.seeds()],
@@ -223,10 +264,10 @@ class _Seat:
             advance(job, -len(replies))
             # Whatever state a failed job left in the engine, the next one shall not find it.
             self.leave(kill=True)
-            return Failed(job=job, reason=_reason(error))
+            return Failed(job=job, reason=_reason(error), cause=_cause(error, job, limits, drawing))
         finally:
             limits.stop(job)
-        ended = datetime.now(UTC)
+        ended = self._site.now()
         return Finished(
             job=job,
             replies=replies,
@@ -248,14 +289,16 @@ class _Seat:
         )
         folder, build = self._site.journals, job.opening.build
         # Parts that were walked under other conditions are no parts of this walk: they have their own file.
-        identity = value_digest(
-            {
-                "walks": folder.name,
-                "unit": unit,
-                "network": self._site.isolation.network,
-                "environment": self._site.fingerprints[build],
-            }
-        )
+        # So have those of another attempt, and of a result that this one is to be compared with.
+        conditions: dict[str, Json] = {
+            "walks": folder.name,
+            "unit": unit,
+            "network": self._site.isolation.network,
+            "environment": self._site.fingerprints[build],
+        }
+        if job.attempt > 1 or job.again:
+            conditions |= {"attempt": job.attempt, "again": job.again}
+        identity = value_digest(conditions)
         journal = Journal(folder / f"{unit}-{identity[:12]}.jsonl", identity)
         crew.owned(worker)
         done = 0
@@ -330,6 +373,13 @@ class _Seat:
 def _divisible(job: Job) -> bool:
     """Whether a job is a tree that can be walked in parts: a whole one, without a floor."""
     return job.walk is not None and job.walk["mode"] == "full" and not job.walk["close_floor"]
+
+
+def _cause(error: Exception, job: Job, limits: Limits, drawing: bool) -> Cause:
+    """Why a job failed; a worker that is silent over its start or an `open` is not late with a request."""
+    if isinstance(error, WorkerStopped):
+        return limits.reached(job)
+    return "request-ceiling" if drawing and isinstance(error, WorkerSilent) else "engine"
 
 
 def _reason(error: Exception) -> str:

@@ -5,6 +5,7 @@ from types import ModuleType
 
 AT = "collected"
 KEY = "col"
+EXIT = {"analyse": 2}
 CAUGHT_BY = ("analyse",)
 NAMED = "author"
 

@@ -5,6 +5,7 @@ from types import ModuleType
 
 AT = "sealed"
 KEY = "rex"
+EXIT = {"collect": 2}
 CAUGHT_BY = ("collect",)
 NAMED = "collector"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 
 AT = "draft"
-EXIT = {"seal": 1}
+EXIT = {"seal": 2}
 KEY = "rex"
 CAUGHT_BY = ("seal",)
 NAMED = "author"

@@ -6,7 +6,7 @@ from types import ModuleType
 
 ENV = {"GIT_DIR": "{home}/good.git"}
 CAUGHT_BY = ("verify", "auditor")
-NAMED = "records/"
+NAMED = {"verify": "no ancestor", "auditor": "records/"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 
 CAUGHT_BY = ("verify", "auditor")
-NAMED = {"verify": "records/", "auditor": "records/"}
+NAMED = {"verify": "no ancestor", "auditor": "records/"}
 
 
 def apply(study: Path, tools: ModuleType) -> None:

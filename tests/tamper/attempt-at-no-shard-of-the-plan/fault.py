@@ -1,0 +1,17 @@
+"""What no plan names is drawn beside the study."""
+
+from pathlib import Path
+from types import ModuleType
+
+import tries
+
+STUDY = "third"
+AT = "collected"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "ledger.jsonl"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    tries.entries(
+        study, lambda found: tries.add(found, len(found) - 1, "attempt", **tries.place("drawn.same.on", 2, 2))
+    )

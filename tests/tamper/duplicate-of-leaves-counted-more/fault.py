@@ -1,0 +1,20 @@
+"""How many leaves came out differently is recounted."""
+
+from pathlib import Path
+from types import ModuleType
+
+import tries
+
+STUDY = "third"
+AT = "collected"
+CAUGHT_BY = ("verify", "auditor")
+NAMED = "differing"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    tries.entries(
+        study,
+        lambda found: found[tries.at(found, "duplicate", **tries.place("walked.other.on", 0, 2))][
+            "body"
+        ].update(differing=2),
+    )

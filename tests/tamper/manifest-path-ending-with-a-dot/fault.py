@@ -1,0 +1,14 @@
+"""A dot at the end is dropped elsewhere, and two names become one."""
+
+from pathlib import Path
+from types import ModuleType
+
+import forge
+
+AT = "sealed"
+CAUGHT_BY = ("verify", "collect", "auditor")
+NAMED = "/path"
+
+
+def apply(study: Path, tools: ModuleType) -> None:
+    forge.listed(study, "coin.py.")
