@@ -21,7 +21,7 @@ from prereg.seal.evidence import authenticated_records, exact_trees
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey
 from prereg.seal.shard_set import check_shard_set
-from prereg.seal.trust import AUTHOR, LEDGER, check_own_signer, load_trust
+from prereg.seal.trust import AUTHOR, LEDGER, check_own_signer, load_trust, refuse_uncommitted
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
 from prereg.store.files import read_in, write_whole
@@ -63,6 +63,7 @@ def analyse_study(
         at=datetime.now(UTC),
         where="--key",
     )
+    refuse_uncommitted(paths)
     decisions = decisions_of(verified, progress)
     data = dump_file(to_json(decisions))
     read_machine(data, "decisions", Decisions, where=NAME)

@@ -61,6 +61,7 @@ def audit(
             say(f"It is the audit of {value['audited_at'][:19]}Z, which stands: another look found the same.")
         if entered:
             hint_stamp(paths, folder)
+            say(f"Next: git push, if the others have it from a remote; prereg report {folder}")
     complaints = disagreements(value)
     if value["result"] == "INCOMPLETE":
         analysed = paths.decisions.exists()

@@ -34,7 +34,7 @@ from prereg.seal.head import REMEDY, ROLES
 from prereg.seal.keys import SigningKey
 from prereg.seal.signers import refuse_unsigned
 from prereg.seal.stamped import refuse_owed
-from prereg.seal.trust import LEDGER, check_own_signer, load_trust
+from prereg.seal.trust import LEDGER, check_own_signer, load_trust, refuse_uncommitted
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
 from prereg.store.layout import StudyPaths
@@ -108,6 +108,7 @@ def refuse_signer(paths: StudyPaths, key: SigningKey, principal: str, now: datet
             at=now,
             where=str(paths.allowed_signers),
         )
+        refuse_uncommitted(paths)
     except PreregError as error:
         raise _numbered(error, 4) from None
 

@@ -13,7 +13,7 @@ from prereg.model.seal import EDITION_2, Entry, EntryType
 from prereg.seal.finish import is_committed, refuse_uncommitted_of_others, sign_head_and_commit
 from prereg.seal.head import ROLES
 from prereg.seal.keys import SigningKey
-from prereg.seal.trust import LEDGER, check_own_signer, load_trust
+from prereg.seal.trust import LEDGER, check_own_signer, load_trust, refuse_uncommitted
 from prereg.seal.verified import VerifiedStudy
 from prereg.seal.verify import NEXT, verify_study
 from prereg.store.folder import leftovers
@@ -95,6 +95,7 @@ def admit(
         at=datetime.now(UTC),
         where="--key",
     )
+    refuse_uncommitted(paths)
     entries = verified.entries
     again = entries[-1].type == kind and entries[-1].actor == principal and not is_committed(paths)
     if not again and (fault := place_fault(entries, _probe(kind, principal))):

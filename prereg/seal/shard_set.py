@@ -40,7 +40,8 @@ def check_shard_set(
             raise VerificationFailed(
                 f"the file is missing; ledger.jsonl holds its shard as {_held(name, copies)}",
                 where=name,
-                next_step="git checkout -- records",
+                next_step=f"git checkout -- {name}; or, if no commit has it yet, lay a copy of it in its "
+                "place: nothing else can stand for it, and without it this study has no end",
             )
     for name, at in sorted(on_disk.items()):
         present = units.get(at.unit, Tried()).attempt

@@ -164,17 +164,23 @@ def trust_files(paths: StudyPaths) -> list[Path]:
     return [paths.allowed_signers, paths.roles, *([revoked] if revoked.exists() else [])]
 
 
-def refuse_uncommitted(paths: StudyPaths) -> None:
-    """Raise WrongState unless the trust files of HEAD are those on disk: a clone must be able to check us."""
+def uncommitted(paths: StudyPaths) -> list[Path]:
+    """The trust files that HEAD does not have as they lie here: a clone does not know what they allow."""
     repo = Repo.find(paths.root)
     head = repo.head()
-    for file in trust_files(paths):
-        if head is None or repo.blob_at(head, file) != read_once(file):
-            raise WrongState(
-                "is not committed as it stands: nobody else could check the signature",
-                where=str(file),
-                next_step="git add trust && git commit -m 'Who may sign'",
-            )
+    return [
+        file for file in trust_files(paths) if head is None or repo.blob_at(head, file) != read_once(file)
+    ]
+
+
+def refuse_uncommitted(paths: StudyPaths) -> None:
+    """Raise WrongState unless the trust files of HEAD are those on disk: a clone must be able to check us."""
+    for file in uncommitted(paths):
+        raise WrongState(
+            "is not committed as it stands: nobody else could check the signature",
+            where=str(file),
+            next_step="git add trust && git commit -m 'Who may sign'",
+        )
 
 
 def check_signer(

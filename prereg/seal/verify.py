@@ -36,7 +36,7 @@ from prereg.seal.signed import check_signatures, signed_head
 from prereg.seal.signers import check_cosigned_entries
 from prereg.seal.stamped import check_stamp_entries
 from prereg.seal.trailers import check_tags, check_trailers
-from prereg.seal.trust import Compromised
+from prereg.seal.trust import Compromised, uncommitted
 from prereg.seal.verified import Run, VerifiedStudy, over_units, stored_shards
 from prereg.store.files import noting, read_in
 from prereg.store.folder import is_known, is_known_folder, is_unsealed, partial_of, walk
@@ -318,7 +318,9 @@ def step_9_order(run: Run) -> tuple[int, str]:
         # A stamp that was got and not entered yet is what a verb that was cut off leaves (section 18).
         waiting=() if stamped else ("seal/timestamp.",),
     )
-    return looked + held, f"{word}; HEAD holds {held} {plural(held, 'file')}"
+    # No fault of the study: whoever may sign next is told here before it is told to others.
+    news = "".join(f", and {file.name} of trust/ otherwise" for file in uncommitted(run.paths))
+    return looked + held, f"{word}; HEAD holds {held} {plural(held, 'file')}{news}"
 
 
 def order_of_history(run: Run) -> tuple[int, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,10 +96,10 @@ def push(repo: Repo, remote: Remote, wanted: Mapping[str, str]) -> None:
     specs = [f"{object_}:{name}" for name, object_ in wanted.items()]
     done = repo.call(["push", *options, "--", remote.url, *specs], transports=True)
     if done.status != 0:
-        raise _refused(remote, f"{done.text}\n{done.error}")
+        raise _refused(remote, f"{done.text}\n{done.error}", wanted)
     asked = repo.call(["ls-remote", "--", remote.url, *wanted], transports=True)
     if asked.status != 0:
-        raise _refused(remote, asked.error)
+        raise _refused(remote, asked.error, wanted)
     held = {name: object_ for object_, _, name in (line.partition("\t") for line in asked.text.splitlines())}
     for name, object_ in wanted.items():
         if held.get(name) != object_:
@@ -116,14 +117,17 @@ def public_url(url: str) -> str:
     return url if match is None else match[1]
 
 
-def _refused(remote: Remote, said: str) -> WrongState:
-    """What git said of a push or a question that failed, without the password."""
+def _refused(remote: Remote, said: str, wanted: Iterable[str]) -> WrongState:
+    """What git said of a push or a question about these references that failed, without the password."""
+    heads = [name.removeprefix("refs/heads/") for name in wanted if name.startswith("refs/heads/")]
+    branch = shlex.quote(heads[0]) if heads else "HEAD"
     said = said.replace(remote.url, remote.public)
     if "non-fast-forward" in said or "fetch first" in said:
         return WrongState(
             "has commits that are not here: this would be no fast-forward",
             where=remote.public,
-            next_step=f"git pull --no-rebase {remote.shown}",
+            # The branch is named: a remote that was just added is nobody's upstream yet.
+            next_step=f"git pull --no-rebase {remote.shown} {branch}",
         )
     if "already exists" in said:
         step = f"git ls-remote --tags {remote.shown}"

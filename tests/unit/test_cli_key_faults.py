@@ -14,8 +14,11 @@ from prereg.seal.keys import SigningKey, generate_key
 from prereg.seal.revocation import parse_revocations
 from prereg.seal.rotation import read_repository, revoke_key
 from prereg.seal.trust import add_signer
+from prereg.seal.verify import verify_report
 from prereg.store.lock import trust_lock
+from tests.unit.study_fixture import git, seal
 from tests.unit.test_cli import PREREG, prereg
+from tests.unit.third_fixture import collect_third, make_third_study
 
 MANY = 6
 
@@ -113,3 +116,24 @@ def test_a_time_that_is_none_is_wrong_use(option: str, time: str, repository: Pa
     assert option in done.stderr and "Traceback" not in done.stderr
     assert (repository / "trust" / "allowed_signers").read_bytes() == before
     assert not (repository / "trust" / "revocations.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["collect", "analyse", "deviate", "close"])
+def test_nobody_signs_by_what_no_clone_has(verb: str, tmp_path: Path) -> None:
+    """A key that was rotated and not committed: what it signs verifies here, and fails in every clone."""
+    paths = make_third_study(tmp_path)
+    seal(paths)
+    if verb == "analyse":
+        collect_third(paths)
+    who = "col" if verb == "collect" else "ada"
+    new = tmp_path / "next"
+    rotate = ["key", "rotate", str(tmp_path / "keys" / f"{who}.pub"), "--to", str(new)]
+    assert prereg(*rotate, "--repository", str(paths.repository)).returncode == 0
+    more = {"deviate": ["--text", "It rained."], "close": ["--reason", "Over.", "--unfinished"]}
+    before = paths.ledger.read_bytes()
+    done = prereg(verb, str(paths.root), "--key", str(new), *more.get(verb, []))
+    assert done.returncode == 4 and "-m 'Who may sign'" in done.stderr, done.stderr
+    assert paths.ledger.read_bytes() == before
+    assert "allowed_signers of trust/ otherwise" in verify_report(paths)[8].detail
+    git(paths.repository, "commit", "-q", "-m", "A new key", "--", "trust")
+    assert "otherwise" not in verify_report(paths)[8].detail

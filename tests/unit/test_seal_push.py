@@ -134,7 +134,7 @@ def test_what_is_no_fast_forward_is_refused_and_the_seal_stays(
     with pytest.raises(WrongState, match="no fast-forward") as caught:
         push(second)
     assert caught.value.next_step == (
-        f"git pull --no-rebase origin, then prereg push {second.root} --remote origin"
+        f"git pull --no-rebase origin main, then prereg push {second.root} --remote origin"
     )
     assert (head(bare), count(second), verify_study(second).state) == (theirs, 1, "sealed")
 
