@@ -8,7 +8,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.next_step import error_value
-from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, key_given, say
 from prereg.errors import PreregError
 
 
@@ -65,7 +65,7 @@ def amend(
                 "files": len(made.manifest.files),
                 "author": ready.who.principal,
                 "signatures": None if after.signatures is None else after.signatures.as_json(),
-                "timestamp": {**after.stamp.as_json(), "error": error_value(fault, folder)},
+                "timestamp": {**after.stamp.as_json(), "error": error_value(fault, folder, key_given())},
             }
         )
         if fault is not None:

@@ -106,7 +106,7 @@ def _say(error: PreregError) -> int:
     """Tell an error; returns the exit code, which is another if its JSON object does not get out."""
     lost: EvidenceIncomplete | None = None
     if error.next_step:
-        error.next_step = typed(error.next_step, output.study_named())
+        error.next_step = typed(error.next_step, output.study_named(), output.key_given())
     if "--json" in sys.argv[1:] and not output.emitted():
         try:
             put_out(json.dumps(error.as_json()) + "\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from prereg.cli.next_step import Given
 from prereg.cli.streams import put_out
 from prereg.model.visible import visible, visible_json
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _named: list[Path] = []
+_given: list[Given] = []
 
 
 def study_named() -> Path | None:
@@ -33,6 +35,18 @@ def _name(folder: Path) -> Path:
     return folder
 
 
+def key_given() -> Given | None:
+    """The key of the command line and the verb that it was given to, or None."""
+    return _given[-1] if _given else None
+
+
+def take_key(context: typer.Context, key: str | None) -> str | None:
+    """Remember the key, so that a next step can name it."""
+    if key is not None:
+        _given.append(Given(verb=context.info_name or "", key=key))
+    return key
+
+
 StudyDir = Annotated[
     Path,
     typer.Argument(metavar="DIR", help="The study's folder, such as studies/mine.", callback=_name),
@@ -42,7 +56,9 @@ KEY_HELP = (
     "Your OpenSSH private key, also that of a hardware token, or a key of your ssh-agent: its .pub file, or "
     "agent:SHA256:… (or set PREREG_KEY)."
 )
-KeyFile = Annotated[str, typer.Option("--key", envvar="PREREG_KEY", help=KEY_HELP, metavar="KEY")]
+KeyFile = Annotated[
+    str, typer.Option("--key", envvar="PREREG_KEY", help=KEY_HELP, metavar="KEY", callback=take_key)
+]
 Principal = Annotated[
     str | None,
     typer.Option("--as", help="Your principal in trust/allowed_signers; found by the key if left out."),

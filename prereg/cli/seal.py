@@ -8,7 +8,7 @@ import typer
 
 from prereg.cli.app import app
 from prereg.cli.next_step import error_value
-from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, say
+from prereg.cli.output import AsJson, KeyFile, Principal, StudyDir, emit, key_given, say
 from prereg.errors import PreregError, UsageError
 
 
@@ -83,10 +83,10 @@ def seal(
                 "signatures": None if after.signatures is None else after.signatures.as_json(),
                 "timestamp": {
                     **after.stamp.as_json(),
-                    "error": error_value(fault, folder),
+                    "error": error_value(fault, folder, key_given()),
                 },
                 "pushed": None if sent is None else pushed_value(sent),
-                "push_error": error_value(unsent, folder),
+                "push_error": error_value(unsent, folder, key_given()),
                 "images": None if images is None else {name: i.id for name, i in images.items()},
             }
         )

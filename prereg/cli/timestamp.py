@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import KEY_HELP, AsJson, Principal, StudyDir, emit, say
+from prereg.cli.output import KEY_HELP, AsJson, Principal, StudyDir, emit, say, take_key
 from prereg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Url = Annotated[str, typer.Option(metavar="URL", help="The authority's address, http or https (RFC 3161).")]
 Key = Annotated[
     str | None,
-    typer.Option("--key", envvar="PREREG_KEY", metavar="KEY", help=f"{KEY_HELP} Not with --head."),
+    typer.Option(
+        "--key", envvar="PREREG_KEY", metavar="KEY", help=f"{KEY_HELP} Not with --head.", callback=take_key
+    ),
 ]
 OfHead = Annotated[
     bool,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import cast
 
 from prereg.codec.canonical import digest
@@ -105,14 +106,16 @@ def bind(
 def refuse_unsealable(paths: StudyPaths, repo: Repo, tree: Tree) -> None:
     """Raise UsageError for what no sealed folder holds: links, other repositories, ignored files."""
     for name, what in tree.odd.items():
-        raise UsageError(f"is {what}; only regular files are sealed", where=name, next_step=f"rm {name}")
+        raise UsageError(
+            f"is {what}; only regular files are sealed", where=name, next_step=f"rm {quote(name)}"
+        )
     for name in repo.has_submodules_in([paths.root]):
         raise UsageError("is a submodule; its content would not be sealed", where=name)
     for name in tree.folders:
         if name.rpartition("/")[2] == ".git":
             raise UsageError("is a repository of its own; its content would not be sealed", where=name)
     for name in repo.ignored(paths.root / f for f in tree.sealable()):
-        raise UsageError("git ignores this file", where=name, next_step=f"rm {repo.top / name}")
+        raise UsageError("git ignores this file", where=name, next_step=f"rm {quote(str(repo.top / name))}")
 
 
 def remove_empty_folders(paths: StudyPaths) -> None:

@@ -132,11 +132,13 @@ def _refuse_folder(paths: StudyPaths, repo: Repo, tree: Tree) -> None:
             raise WrongState(
                 "code/ is written by sealing and must not exist before",
                 where=name,
-                next_step=f"rm -r {paths.code}",
+                next_step=f"rm -r {shlex.quote(str(paths.code))}",
             )
         if is_unsealed(name):
             raise WrongState(
-                "a study without a seal has no evidence", where=name, next_step=f"rm {paths.root / name}"
+                "a study without a seal has no evidence",
+                where=name,
+                next_step=f"rm {shlex.quote(str(paths.root / name))}",
             )
     for name in repo.dirty_paths(paths.root):
         raise WrongState("differs from what is committed", where=name, next_step=f"git commit -- {where}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from prereg.errors import VerificationFailed
 from prereg.model.seal import Manifest
@@ -84,7 +85,7 @@ def check_head_holds(
     for name in sorted(committed.keys() - expected):
         if not name.startswith((_FREE, *kept.differing)):
             what = "is what HEAD has, and it does not lie here"
-            raise VerificationFailed(what, where=name, next_step=f"git checkout HEAD -- {name}")
+            raise VerificationFailed(what, where=name, next_step=f"git checkout HEAD -- {quote(name)}")
     return compared + len(manifest.files)
 
 
@@ -99,10 +100,10 @@ def _kept(repo: Repo, head: str | None, paths: StudyPaths, ledger: bytes, lenien
 
 
 def _missing(name: str, what: str) -> VerificationFailed:
-    step = f"git add {name} and git commit it, or the verb that was cut off once more"
+    step = f"git add {quote(name)} && git commit, or the verb that was cut off once more"
     return VerificationFailed(what, where=name, next_step=step)
 
 
 def _other(name: str) -> VerificationFailed:
     what = "is in HEAD with other bytes or another mode than here"
-    return VerificationFailed(what, where=name, next_step=f"git diff HEAD -- {name}")
+    return VerificationFailed(what, where=name, next_step=f"git diff HEAD -- {quote(name)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,8 +37,6 @@ NAMESPACES: dict[Role, tuple[str, ...]] = {
 }
 """What each role has to sign."""
 
-_TRUST = "prereg key list, and git log -p -- trust for what was changed"
-"""Nothing that throws away an edit of trust/ that is meant."""
 _NEW = (
     "prereg key new FILE --principal NAME --role author, "
     "or prereg key add KEY.pub --principal NAME --role author"
@@ -96,7 +95,7 @@ def load_trust(paths: StudyPaths) -> Trust:
         paths.allowed_signers,
         paths.roles,
         committed=_committed(paths, paths.allowed_signers.with_name(REVOCATIONS)),
-        missing=f"git checkout HEAD -- {lost[0]}" if lost else _NEW,
+        missing=f"git checkout HEAD -- {shlex.quote(str(lost[0]))}" if lost else _NEW,
     )
 
 
@@ -119,7 +118,7 @@ def read_trust(
         raise Untrusted(
             f"{what}: without what HEAD has of it a revoked key would count",
             where=str(revoked),
-            next_step=f"git checkout HEAD -- {revoked}, or commit it if it is meant",
+            next_step=f"git checkout HEAD -- {shlex.quote(str(revoked))}, or commit it if it is meant",
         )
     gone = {} if data is None else parse_revocations(data, where=str(revoked))
     trust = Trust(signers=signers, roles=known, revocations=gone, where=str(allowed_signers))
@@ -179,7 +178,7 @@ def refuse_uncommitted(paths: StudyPaths) -> None:
         raise WrongState(
             "is not committed as it stands: nobody else could check the signature",
             where=str(file),
-            next_step="git add trust && git commit -m 'Who may sign'",
+            next_step=f"git add {shlex.quote(str(file.parent))} && git commit -m 'Who may sign'",
         )
 
 
@@ -206,16 +205,18 @@ def check_signer(
     if not set(held) & set(roles):
         wanted = " or ".join(roles)
         raise Untrusted(
-            f"{principal} has no role {wanted} in trust/roles.json", where=where, next_step=_TRUST
+            f"{principal} has no role {wanted} in trust/roles.json", where=where, next_step=_changed(trust)
         )
     lines = [s for s in trust.signers if principal in s.principals and s.public_key == public_key]
     if not lines:
         raise Untrusted(
-            f"the key {name} is not {principal}'s in trust/allowed_signers", where=where, next_step=_TRUST
+            f"the key {name} is not {principal}'s in trust/allowed_signers",
+            where=where,
+            next_step=_changed(trust),
         )
     faults = [fault for s in lines if (fault := _fault(s, namespace, at))]
     if len(faults) == len(lines):
-        raise Untrusted(f"the key {name} of {principal} {faults[0]}", where=where, next_step=_TRUST)
+        raise Untrusted(f"the key {name} of {principal} {faults[0]}", where=where, next_step=_changed(trust))
     revoked = trust.revocations.get(name)
     if revoked is not None and (gone := revocation_fault(revoked, at=at, attested=attested, rescue=rescue)):
         what = f"the key {name} of {principal} {gone}"
@@ -224,6 +225,12 @@ def check_signer(
             stolen.key, stolen.at = public_key, parse_time(revoked.at)
             raise stolen
         raise Untrusted(what, where=where, next_step="prereg key list")
+
+
+def _changed(trust: Trust) -> str:
+    """How to see what became of trust/; nothing that throws away an edit of it that is meant."""
+    folder = shlex.quote(str(Path(trust.where).parent))
+    return f"prereg key list; and for what was changed: git log -p -- {folder}"
 
 
 def check_own_signer(

@@ -7,6 +7,7 @@ what is hashed is what is parsed and handed on.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from shlex import quote
 
 from prereg.codec.canonical import digest
 from prereg.codec.study_files import parse_study
@@ -130,7 +131,8 @@ def step_1_folder(run: Run) -> tuple[int, str]:
     """Only regular files, and outside the sealed set only at known places."""
     tree = walk(run.paths)
     for name, what in tree.odd.items():
-        raise VerificationFailed(f"is {what}; only regular files count", where=name, next_step=f"rm {name}")
+        step = f"rm {quote(name)}"
+        raise VerificationFailed(f"is {what}; only regular files count", where=name, next_step=step)
     for name in tree.files:
         if (target := partial_of(name)) is not None:
             if run.lenient:
@@ -138,7 +140,7 @@ def step_1_folder(run: Run) -> tuple[int, str]:
             raise VerificationFailed(
                 f"is the unfinished write of {target}, left by a killed run",
                 where=name,
-                next_step=f"prereg collect {run.paths.root}" if "records/" in name else f"rm {name}",
+                next_step=f"prereg collect {run.paths.root}" if "records/" in name else f"rm {quote(name)}",
             )
         if is_unsealed(name) and not is_known(name):
             raise VerificationFailed("is at no known place and in no manifest", where=name)
@@ -166,10 +168,11 @@ def step_3_files(run: Run) -> tuple[int, str]:
     listed = {f.path for f in manifest.files}
     for name in tree.sealable():
         if name not in listed and partial_of(name) is None:
-            raise VerificationFailed(f"is not listed in {WHERE}", where=name, next_step=f"rm {name}")
-    for name in tree.folders:
+            raise VerificationFailed(f"is not listed in {WHERE}", where=name, next_step=f"rm {quote(name)}")
+    for name in sorted(tree.folders, reverse=True):  # what lies in another folder goes first
         if not is_unsealed(name) and not any(path.startswith(f"{name}/") for path in listed):
-            raise VerificationFailed(f"is a folder without a file in {WHERE}", where=name)
+            what = f"is a folder without a file in {WHERE}"
+            raise VerificationFailed(what, where=name, next_step=f"rmdir {quote(name)}")
     files: dict[str, bytes] = {}
     for file in manifest.files:
         data, mode = read_in(run.paths.root, file.path)
@@ -181,7 +184,7 @@ def step_3_files(run: Run) -> tuple[int, str]:
             raise VerificationFailed(
                 f"has mode {mode}; {WHERE} says {file.mode}",
                 where=file.path,
-                next_step=f"chmod {file.mode[-3:]} {file.path}",
+                next_step=f"chmod {file.mode[-3:]} {quote(file.path)}",
             )
         files[file.path] = data
     if run.read(SUMS) != sums_bytes(manifest, run.manifest_bytes):
@@ -367,7 +370,7 @@ def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
         return VerificationFailed(
             "is CRLF-mangled: its lines end in CR LF, as a checkout with core.autocrlf makes them",
             where=name,
-            next_step=f"git config core.autocrlf false && rm {name} && git checkout -- {name}",
+            next_step=f"git config core.autocrlf false && rm {quote(name)} && git checkout -- {quote(name)}",
         )
     return VerificationFailed(
         f"its SHA-256 is not the one in {WHERE}: one of the two was altered",
@@ -377,9 +380,8 @@ def _altered(name: str, data: bytes, expected: str) -> VerificationFailed:
 
 
 def _refuse_draft(run: Run) -> None:
-    paths = run.paths
-    if not paths.is_begun:
-        raise not_sealed(paths)
+    if not run.paths.is_begun:
+        raise not_sealed(run.paths)
 
 
 def _refuse_state(run: Run, need: State | Collection[State]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from shlex import quote
 
 from prereg.errors import EvidenceIncomplete, VerificationFailed
 
@@ -81,7 +82,7 @@ def read_in(root: Path, name: str) -> tuple[bytes, str]:
     try:
         return read_with_mode(root / name)
     except EvidenceIncomplete as error:
-        raise VerificationFailed(error.what, where=name, next_step=f"git checkout -- {name}") from None
+        raise VerificationFailed(error.what, where=name, next_step=f"git checkout -- {quote(name)}") from None
     except VerificationFailed as error:
         raise VerificationFailed(error.what, where=name, next_step=error.next_step) from None
 
@@ -92,7 +93,7 @@ def size_in(root: Path, name: str) -> int:
         return (root / name).lstat().st_size
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
-        raise VerificationFailed(what, where=name, next_step=f"git checkout -- {name}") from None
+        raise VerificationFailed(what, where=name, next_step=f"git checkout -- {quote(name)}") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

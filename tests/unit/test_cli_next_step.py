@@ -17,18 +17,18 @@ from prereg.seal.keys import load_key
 from prereg.seal.tell import LONGEST, words_of
 from prereg.seal.trust import add_signer
 from prereg.store.layout import study_paths
-from tests.unit.study_fixture import fabricate_records, make_study, seal
+from tests.unit.study_fixture import fabricate_records, git, make_study, seal
 from tests.unit.test_cli import prereg
 
 CASES = {
     "prereg diff DIR": "prereg diff studies/x",
     "prereg collect DIR": "prereg collect studies/x --key KEY",
-    "prereg amend DIR, if an amendment was interrupted": "prereg amend studies/x --key KEY, "
+    "prereg amend DIR, if an amendment was interrupted": "prereg amend studies/x --reason WHY --key KEY, "
     "if an amendment was interrupted",
     "prereg timestamp studies/x --url U --key K": "prereg timestamp studies/x --url U --key K",
     "git checkout -- records": "git checkout -- studies/x/records",
     "git checkout -- studies/x, then prereg deviate studies/x": "git checkout -- studies/x, "
-    "then prereg deviate studies/x --key KEY",
+    "then prereg deviate studies/x --text WHAT --key KEY",
     "rm code/x": "rm studies/x/code/x",
     "rm -r stamps/2": "rm -r studies/x/stamps/2",
     "chmod 644 coin.py": "chmod 644 studies/x/coin.py",
@@ -111,5 +111,6 @@ def test_verify_ends_with_the_next_step_of_the_first_step_that_failed(tmp_path: 
     assert "(next:" not in said.rpartition("error: ")[2]
     value = json.loads(prereg("verify", "studies/coin", "--json", cwd=paths.repository).stdout)
     assert value["steps"][2]["next_step"] == "prereg diff studies/coin"
-    (paths.root / "odd").mkdir()
-    ends_with("prereg diff studies/coin")  # a folder without a file: its step knows none of its own
+    git(paths.repository, "checkout", "-q", "--", "studies/coin")
+    paths.sums.write_text("x")
+    ends_with("prereg diff studies/coin")  # its step knows none of its own
