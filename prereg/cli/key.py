@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from prereg.cli.app import app
-from prereg.cli.output import AsJson, emit, say, table, told
+from prereg.cli.key_place import told_place, trust_place, trust_to_read
+from prereg.cli.output import AsJson, emit, say, told
 from prereg.errors import PreregError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from prereg.seal.keys import SigningKey
     from prereg.seal.revocation import Reason
 
-Repository = Annotated[Path, typer.Option(help="The repository whose trust/ folder is meant.")]
+Repository = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER", help="The folder whose trust/ is meant; if left out, the repository you are in."
+    ),
+]
 Roles = Annotated[list[str], typer.Option(help="author, collector or reviewer; may be repeated.")]
 After = Annotated[
     str | None,
@@ -49,7 +55,7 @@ def new(
     role: Roles,
     valid_after: After = None,
     valid_before: Before = None,
-    repository: Repository = Path(),
+    repository: Repository = None,
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 OpenSSH key and enter its public half in trust/.
@@ -61,17 +67,18 @@ def new(
     from prereg.seal.keys import generate_key
 
     after, before = _moment(valid_after, "--valid-after"), _moment(valid_before, "--valid-before")
+    place = trust_place(repository)
     made = generate_key(file)
     try:
-        _enter(repository, principal, made.public_line, role, after, before)
+        _enter(place, principal, made.public_line, role, after, before)
     except PreregError:
         _forget(file)
         raise
     if as_json:
         emit({"file": str(file), "principal": principal, "roles": role, "fingerprint": made.fingerprint})
         return
-    say(f"Made {file} for {principal} ({', '.join(role)}), fingerprint {made.fingerprint}.")
-    say("Keep the private key to yourself. Commit trust/, so that others can check your signatures.")
+    say(f"Made {file} for {principal} ({', '.join(role)}), fingerprint {made.fingerprint}.", whole=True)
+    say(f"Keep the private key to yourself. Commit {told_place(place)}: others check your signatures by it.")
 
 
 @key_app.command(epilog="Example: prereg key add ~/rev.pub --principal rev@example.org --role reviewer")
@@ -88,7 +95,7 @@ def add(
     role: Roles,
     valid_after: After = None,
     valid_before: Before = None,
-    repository: Repository = Path(),
+    repository: Repository = None,
     as_json: AsJson = False,
 ) -> None:
     """Enter a public key that somebody made elsewhere, or give a known principal another role."""
@@ -97,13 +104,14 @@ def add(
 
     line = read_public(public)
     after, before = _moment(valid_after, "--valid-after"), _moment(valid_before, "--valid-before")
-    _enter(repository, principal, line, role, after, before)
+    place = trust_place(repository)
+    _enter(place, principal, line, role, after, before)
     fingerprint = sshsig.fingerprint(sshsig.wire_of(line, where=str(public)))
     if as_json:
         emit({"file": str(public), "principal": principal, "roles": role, "fingerprint": fingerprint})
         return
-    say(f"Entered {fingerprint} for {principal} ({', '.join(role)}).")
-    say("Compare the fingerprint with its owner by another channel. Commit trust/.")
+    say(f"Entered {fingerprint} for {principal} ({', '.join(role)}).", whole=True)
+    say(f"Compare the fingerprint with its owner by another channel. Commit {told_place(place)}.")
 
 
 @key_app.command(epilog="Example: prereg key rotate SHA256:abc… --to ~/keys/ada-2027")
@@ -113,7 +121,7 @@ def rotate(
         Path,
         typer.Option(metavar="FILE", help="The next key: a .pub file, or a new file where a key is made."),
     ],
-    repository: Repository = Path(),
+    repository: Repository = None,
     as_json: AsJson = False,
 ) -> None:
     """End a key's line now, and let another key sign for the same names from now on.
@@ -123,13 +131,13 @@ def rotate(
     from prereg.seal.keys import generate_key, read_public
     from prereg.seal.rotation import rotate_key
 
-    fingerprint = _fingerprint(old)
+    fingerprint, place = _fingerprint(old), trust_place(repository)
     made: SigningKey | None = None
     if to.suffix != ".pub":
         made = generate_key(to)
     try:
         line = made.public_line if made is not None else read_public(to)
-        done = rotate_key(repository.absolute(), fingerprint, line)
+        done = rotate_key(place.absolute(), fingerprint, line)
     except PreregError:
         if made is not None:
             _forget(to)
@@ -145,8 +153,8 @@ def rotate(
             }
         )
         return
-    say(f"{done.old} of {', '.join(done.principals)} ends at {done.at:%Y-%m-%dT%H:%M:%SZ}.")
-    say(f"{done.new} signs from then on. Commit trust/.")
+    say(f"{done.old} of {', '.join(done.principals)} ends at {done.at:%Y-%m-%dT%H:%M:%SZ}.", whole=True)
+    say(f"{done.new} signs from then on. Commit {told_place(place)}.", whole=True)
 
 
 @key_app.command(epilog="Example: prereg key revoke SHA256:abc… --reason lost --note 'Stolen laptop'")
@@ -160,7 +168,7 @@ def revoke(
     at: Annotated[
         str | None, typer.Option(help="From this UTC time on no signature counts; now if left out.")
     ] = None,
-    repository: Repository = Path(),
+    repository: Repository = None,
     as_json: AsJson = False,
 ) -> None:
     """Enter in trust/revocations.json that a key no longer signs. Every study of the repository heeds it."""
@@ -170,25 +178,26 @@ def revoke(
 
     if reason not in REASONS:
         raise UsageError(f"there is no reason {reason!r}", where="--reason", next_step=", ".join(REASONS))
+    place = trust_place(repository)
     made = revoke_key(
-        repository.absolute(), _fingerprint(key), cast("Reason", reason), note, at=_moment(at, "--at")
+        place.absolute(), _fingerprint(key), cast("Reason", reason), note, at=_moment(at, "--at")
     )
     if as_json:
         emit(asdict(made))
         return
-    say(f"Revoked {made.key} from {made.at} on ({made.reason}).")
+    say(f"Revoked {made.key} from {made.at} on ({made.reason}).", whole=True)
     if made.reason == "compromised":
         say(
             "By this key only what a verified time stamp shows to be older counts: a seal by its own. In "
             "edition 3 also by stamps of ledger heads (prereg timestamp DIR --head): the seals, cosignatures "
             "and reports entered up to a stamped head, and, if this key signed that head, the heads up to it."
         )
-    say("Commit trust/, and run prereg verify on each study that it signed.")
+    say(f"Commit {told_place(place)}, and run prereg verify on each study that it signed.")
 
 
 @key_app.command("list", epilog="Example: prereg key list --json")
 def list_keys(
-    repository: Repository = Path(),
+    repository: Repository = None,
     as_json: AsJson = False,
 ) -> None:
     """Who may sign what in this repository, and which keys still count."""
@@ -197,7 +206,7 @@ def list_keys(
     from prereg.seal import sshsig
     from prereg.seal.rotation import read_repository, state_of
 
-    trust, now = read_repository(repository), datetime.now(UTC)
+    trust, now = read_repository(trust_to_read(repository)), datetime.now(UTC)
     rows: list[dict[str, Any]] = []
     for signer in trust.signers:
         name = sshsig.fingerprint(signer.public_key)
@@ -220,24 +229,20 @@ def list_keys(
     if as_json:
         emit({"signers": rows})
         return
-    table(
-        "Who may sign",
-        ("principal", "roles", "key", "type", "state", "from", "until"),
-        [
-            (
-                r["principal"],
-                ", ".join(r["roles"]),
-                r["fingerprint"],
-                r["type"].partition("@")[0],
-                r["state"],
-                r["valid_after"],
-                r["valid_before"],
-            )
-            for r in rows
-        ],
-    )
+    say("Who may sign")
+    for r in rows:
+        # A line of its own: a fingerprint that is broken over two lines of a table cannot be copied.
+        say(f"  {r['fingerprint']}", whole=True)
+        kind = r["type"].partition("@")[0]
+        say(f"    {r['principal']}: {', '.join(r['roles']) or 'no role'}; {kind}, {r['state']}{_times(r)}")
     for gone in trust.revocations.values():
-        say(f"Revoked: {gone.key} at {gone.at}, {gone.reason}. {told(gone.note)}")
+        say(f"Revoked: {gone.key} at {gone.at}, {gone.reason}. {told(gone.note)}", whole=True)
+
+
+def _times(row: dict[str, Any]) -> str:
+    """From when and until when a key signs, where its line says it."""
+    after, before = row["valid_after"], row["valid_before"]
+    return (f", from {after}" if after else "") + (f", until {before}" if before else "")
 
 
 def _enter(

@@ -117,9 +117,9 @@ def emit(value: Any) -> None:
     put_out(visible_json(json.dumps(value, ensure_ascii=False, sort_keys=True)) + "\n")
 
 
-def say(text: str) -> None:
-    """One line for people. Markup is not interpreted."""
-    console().print(text, markup=False)
+def say(text: str, *, whole: bool = False) -> None:
+    """One line for people. Markup is not interpreted; `whole` leaves it to the terminal to break it."""
+    console().print(text, markup=False, soft_wrap=whole)
 
 
 def told(text: str) -> str:

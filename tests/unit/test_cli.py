@@ -122,6 +122,7 @@ def test_every_import_is_a_declared_dependency() -> None:
 
 
 def test_a_key_that_trust_refuses_is_not_left_behind(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     done = prereg(
         "key", "new", str(tmp_path / "k"), "--principal", "not a name", "--role", "author", cwd=tmp_path
     )
