@@ -28,6 +28,7 @@ def seal(
     as_json: AsJson = False,
 ) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
+    from prereg.cli.lost import refuse_lost_ledger
     from prereg.cli.push import pushed_value, show_pushed
     from prereg.cli.ready import next_verb, prepare, show_standing
     from prereg.model.plural import plural
@@ -38,6 +39,7 @@ def seal(
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
+    refuse_lost_ledger(paths, folder)
     if push is not None:
         refuse_remote(paths, push)
     if timestamp is not None:
