@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from prereg.errors import PreregError, WrongState
+from prereg.model.places import state
 from prereg.model.seal import Entry
 from prereg.seal.enter import admit, enter
 from prereg.seal.finish import is_committed
 from prereg.seal.keys import SigningKey
 from prereg.seal.verified import VerifiedStudy
+from prereg.store.files import read_once
 from prereg.store.layout import StudyPaths
+from prereg.store.ledger import read_ledger
 from prereg.store.remote import Remote, find_remote, push
 from prereg.store.repo import Repo
 
@@ -41,7 +45,13 @@ def push_study(paths: StudyPaths, remote: str, *, key: SigningKey, principal: st
     repo = Repo.find(paths.root)
     target = find_remote(repo, remote)
     ref = repo.branch()
-    verified = admit(paths, "pushed", key=key, principal=principal)
+    try:
+        verified = admit(paths, "pushed", key=key, principal=principal)
+    except WrongState as error:
+        if not _only_unsent(paths, repo, target, ref):
+            raise
+        step = f"git push --follow-tags {quote(target.shown)} HEAD"
+        raise WrongState(error.what, where=error.where, next_step=step) from None
     study, last = verified.manifest.study, verified.entries[-1]
     if is_committed(paths) and (last.type, last.body.get("remote"), last.body.get("ref")) == (
         "pushed",
@@ -71,6 +81,17 @@ def refuse_remote(paths: StudyPaths, remote: str) -> None:
     repo = Repo.find(paths.root)
     find_remote(repo, remote)
     repo.branch()
+
+
+def _only_unsent(paths: StudyPaths, repo: Repo, target: Remote, ref: str) -> bool:
+    """Whether the study is closed and committed, and the remote, by what was last heard of it, lacks HEAD.
+
+    No entry can follow the last one, so that what sends it is git alone.
+    """
+    if state(read_ledger(read_once(paths.ledger))) != "closed" or not is_committed(paths):
+        return False
+    seen = repo.call(["rev-parse", f"refs/remotes/{target.name}/{ref.removeprefix('refs/heads/')}"])
+    return seen.status != 0 or seen.text.strip() != repo.head()
 
 
 def _arrived(paths: StudyPaths, repo: Repo, target: Remote, ref: str, study: str, entry: Entry) -> Pushed:

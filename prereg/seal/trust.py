@@ -261,7 +261,30 @@ def check_own_signer(
         step = "prereg key list"  # the key is over, or not begun
         if not set(held) & set(roles) or not known:
             step = _entering(principal, held, roles)
+        if not set(held) & set(roles) and (able := _able(trust, roles, namespace, at)):
+            step = f"the same with --key KEY of {' or '.join(able)}; or, for that role: {step}"
         raise SignerRefused(error.what, where=error.where, next_step=step) from None
+
+
+def _able(trust: Trust, roles: Sequence[Role], namespace: str, at: datetime) -> list[str]:
+    """Who has one of `roles`, and a key that signs in `namespace` at that time."""
+    found = set()
+    for signer in trust.signers:
+        for name in signer.principals:
+            try:
+                check_signer(
+                    trust,
+                    principal=name,
+                    public_key=signer.public_key,
+                    roles=roles,
+                    namespace=namespace,
+                    at=at,
+                    where=trust.where,
+                )
+            except Untrusted:
+                continue
+            found.add(name)
+    return sorted(found)
 
 
 def _entering(principal: str, held: Collection[Role], roles: Sequence[Role]) -> str:

@@ -9,11 +9,15 @@ import pytest
 
 from prereg.cli.next_step import Given, typed
 from prereg.errors import WrongState
-from prereg.seal.trust import AUTHOR, LEDGER, Trust, Untrusted, check_signer, refuse_uncommitted
+from prereg.seal.keys import generate_key
+from prereg.seal.push import push_study
+from prereg.seal.tell import close_study
+from prereg.seal.trust import AUTHOR, LEDGER, Trust, Untrusted, add_signer, check_signer, refuse_uncommitted
 from prereg.seal.verify import verify_report
 from prereg.store.layout import StudyPaths
 from prereg.store.ledger import parse_time
-from tests.unit.study_fixture import make_study, seal
+from tests.unit.second_study import make_second
+from tests.unit.study_fixture import git, make_study, seal, signing_key
 from tests.unit.test_cli import prereg
 
 
@@ -121,3 +125,31 @@ def test_the_key_of_the_command_line_is_in_what_is_printed(tmp_path: Path) -> No
     paths = make_study(tmp_path)
     done = prereg("collect", "studies/coin", "--key", "../keys/ada", cwd=paths.repository)
     assert next_of(done.stderr) == f"prereg seal {paths.root} --key ../keys/ada"
+
+
+def test_who_lacks_a_role_is_told_whose_key_may_before_how_to_get_it(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    eve = generate_key(tmp_path / "eve")
+    add_signer(paths.repository, "eve@example.org", eve.public_line, ["collector"])
+    git(paths.repository, "commit", "-q", "-m", "Eve", "--", "trust")
+    done = prereg("seal", "studies/coin", "--key", "../eve", cwd=paths.repository)
+    assert done.returncode == 2 and "no role author" in done.stderr
+    first, second = next_of(done.stderr).split("; or, for that role: ")
+    assert first == "the same with --key KEY of ada@example.org"
+    assert second == "prereg key add ../eve.pub --principal eve@example.org --role author"
+
+
+def test_a_closed_study_is_sent_by_git_while_its_end_is_here_alone(tmp_path: Path) -> None:
+    paths = make_second(tmp_path)
+    seal(paths)
+    bare = tmp_path / "bare"
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
+    git(paths.repository, "remote", "add", "origin", str(bare))
+    key = signing_key(paths)
+    push_study(paths, "origin", key=key, principal="ada@example.org")
+    close_study(paths, "Enough.", unfinished=True, key=key, principal="ada@example.org")
+    for step in ("git push --follow-tags origin HEAD", f"prereg report {paths.root}"):
+        done = prereg("push", "studies/coin", "--key", "../keys/ada", cwd=paths.repository)
+        assert done.returncode == 4 and next_of(done.stderr) == step
+        git(paths.repository, *shlex.split("push -q --follow-tags origin HEAD"))
+    assert git(bare, "rev-parse", "main") == git(paths.repository, "rev-parse", "HEAD")
