@@ -46,7 +46,7 @@ def actor(paths: StudyPaths, key_file: str, principal: str | None, *, draft: boo
     raise UsageError(
         f"the key {key.fingerprint} {what} in trust/allowed_signers",
         where=str(paths.allowed_signers),
-        next_step="name yourself with --as"
+        next_step=f"the same with --as {' or '.join(names)}"
         if names
-        else "prereg key list shows whose keys there are; prereg key new makes one",
+        else "prereg key list; or prereg key new FILE --principal NAME --role ROLE",
     )

@@ -26,7 +26,7 @@ ASKED_SECONDS = 300
 """Longest time that somebody gets to find a token and touch it, or to type a passphrase."""
 GRACE_SECONDS = 5.0
 """How long ssh-keygen gets to leave the terminal as it was."""
-NEW = "prereg key new PATH, or ssh-keygen -t ed25519 -N ''"
+NEW = "prereg key new FILE --principal NAME --role ROLE; or ssh-keygen -t ed25519 -N ''"
 _MAX_SAID = 4096
 
 
@@ -200,6 +200,6 @@ def _program(where: str) -> str:
         raise UsageError(
             "only ssh-keygen can use this key, and OpenSSH is not installed",
             where=where,
-            next_step="install openssh-client, or prereg key new",
+            next_step="apt install openssh-client; or prereg key new FILE --principal NAME --role ROLE",
         )
     return program

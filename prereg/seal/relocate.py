@@ -7,6 +7,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from prereg.codec.canonical import digest
@@ -127,7 +128,7 @@ def _left(verified: VerifiedStudy, principal: str, reason: str) -> Entry | None:
         raise WrongState(
             "a relocation was cut off; it is completed first, with its own reason",
             where=f"ledger.jsonl:{last.seq}#/body/reason",
-            next_step=f"prereg relocate with --reason {last.body['reason']!r}",
+            next_step=f"prereg relocate DIR --from PLACE --reason {quote(last.body['reason'])}",
         )
     return last
 

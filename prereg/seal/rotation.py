@@ -94,7 +94,7 @@ def _revoke(repository: Path, key: str, reason: Reason, note: str, at: datetime 
         raise UsageError(
             f"{moment} is still to come",
             where="--at",
-            next_step="prereg key rotate, which ends a key's line",
+            next_step=f"prereg key rotate {key} --to FILE",
         )
     before = trust.revocations.get(key)
     if before is not None:

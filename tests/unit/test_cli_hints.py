@@ -153,3 +153,19 @@ def test_a_closed_study_is_sent_by_git_while_its_end_is_here_alone(tmp_path: Pat
         assert done.returncode == 4 and next_of(done.stderr) == step
         git(paths.repository, *shlex.split("push -q --follow-tags origin HEAD"))
     assert git(bare, "rev-parse", "main") == git(paths.repository, "rev-parse", "HEAD")
+
+
+def test_a_key_of_nobody_s_is_told_how_it_is_entered_whole(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    seal(paths)
+    generate_key(tmp_path / "eve")
+    done = prereg("collect", "studies/coin", "--key", "../eve", cwd=paths.repository)
+    assert next_of(done.stderr) == "prereg key list; or prereg key new FILE --principal NAME --role ROLE"
+
+
+def test_a_revocation_to_come_is_a_rotation_that_can_be_typed(tmp_path: Path) -> None:
+    paths = make_study(tmp_path)
+    key = signing_key(paths).fingerprint
+    given = [key, "--reason", "lost", "--note", "x", "--at", "2999-01-01"]
+    done = prereg("key", "revoke", *given, cwd=paths.repository)
+    assert next_of(done.stderr) == f"prereg key rotate {key} --to FILE"
