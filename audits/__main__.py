@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import sys
-from types import CodeType
 
 FORBIDDEN = ("prereg", "harness")
 """Top-level packages whose code an independent audit must not run."""
+_TEXTS = ("cannot allocate memory", "failed to map segment", "out of memory", "malloc failure", "error -4 ")
+"""What the loader, OpenSSL and zlib say where memory ended and they give no number; in lower case."""
+_SPEAKERS = (("zlib", "error"), ("cryptography.exceptions", "InternalError"))
+"""The errors, which are no ``MemoryError``, that may say so."""
 
 
 class Refusal:
@@ -34,6 +37,7 @@ def _package() -> None:
     from importlib.machinery import ModuleSpec, SourceFileLoader
     from importlib.util import module_from_spec, spec_from_file_location
     from pathlib import Path
+    from types import CodeType
 
     folder = Path(__file__).resolve().parent
 
@@ -76,13 +80,29 @@ def _forget_bytecode() -> None:
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether an error says that there is not memory enough, which says nothing of the evidence.
+    """Whether an error, or one it came of, says that memory is not enough: that says nothing of the evidence.
 
     It is defined here because any other module may be what found no room when it was loaded.
     """
-    if isinstance(error, ImportError):  # of a shared library, which has no errno
-        return "failed to map segment" in str(error) or "cannot allocate memory" in str(error).lower()
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        if _says_shortage(one):
+            return True
+        seen.add(id(one))
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    return False
+
+
+def _says_shortage(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno == errno.ENOMEM
+    if (
+        isinstance(error, (ImportError, OSError))
+        or (type(error).__module__, type(error).__name__) in _SPEAKERS
+    ):
+        return any(text in str(error).lower() for text in _TEXTS)
+    return isinstance(error, MemoryError)
 
 
 def _start() -> int:
@@ -101,7 +121,7 @@ def _start() -> int:
     try:
         sys.stderr.write(f"audits: {why}: nothing was decided\n")
         sys.stderr.flush()
-    except (AttributeError, OSError):
+    except (AttributeError, OSError, MemoryError):
         sys.stderr = sys.__stdin__  # what is left in it would make the exit code 120
     return 3
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from audits import der
+from audits.__main__ import is_shortage
 from audits.fault import Fault
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ def hostile() -> Iterator[None]:
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             warnings.filterwarnings("ignore", "Attribute's length must be ", UserWarning)
             yield
-    except (Fault, MemoryError):
+    except Fault:
         raise
     except Exception as error:
+        if is_shortage(error):
+            raise
         raise CertificateFault(f"a certificate cannot be used: {error or type(error).__name__}") from None
 
 
@@ -120,9 +123,9 @@ def _issued(certificate: Certificate, issuer: Certificate) -> bool:
         return False
     try:
         certificate.verify_directly_issued_by(issuer)
-    except MemoryError:
-        raise
-    except Exception:
+    except Exception as error:
+        if is_shortage(error):
+            raise
         return False  # another key of the same name, or a kind of key or signature that is not known
     return True
 

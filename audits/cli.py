@@ -89,7 +89,10 @@ def _written(place: str, write: Callable[[], None]) -> bool:
 def _is_folder(path: Path) -> bool:
     try:
         return real(path).is_dir()
-    except (Fault, OSError):  # a name too long, or behind a folder that may not be entered or is no more
+    except (Fault, OSError) as error:
+        if is_shortage(error):
+            raise
+        # A name too long, or behind a folder that may not be entered or is no more.
         return False
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, field
 
+from audits.__main__ import is_shortage
+
 
 class Fault(Exception):
     """One thing wrong with the evidence, said so that a reviewer can go and look at it."""
@@ -24,6 +26,13 @@ class Fault(Exception):
     def at(self, file: str, pointer: str = "") -> Fault:
         """The same fault with its place filled in, where it had none."""
         return Fault(self.what, file=self.file or file, pointer=self.pointer or pointer, then=self.then)
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused something of the evidence; raises the error where it only had no memory left."""
+    if is_shortage(error):
+        raise error
+    return error.strerror or str(error)
 
 
 def writable(text: str) -> str:

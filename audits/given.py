@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from audits.fault import Fault
+from audits.fault import Fault, reason
 from audits.load import LARGE, read_regular
 
 
@@ -22,7 +22,7 @@ def real(path: Path) -> Path:
     try:
         return Path(os.path.realpath(path))
     except OSError as error:
-        raise Fault(f"cannot be found: {error.strerror}", file=str(path)) from None
+        raise Fault(f"cannot be found: {reason(error)}", file=str(path)) from None
 
 
 def read_given(path: Path, then: str = "") -> bytes:
@@ -39,7 +39,7 @@ def read_given(path: Path, then: str = "") -> bytes:
             raise Fault("is a link to nothing", file=str(path), then=then) from None
         raise
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
+        raise Fault(f"cannot be read: {reason(error)}", file=str(path), then=then) from None
 
 
 def read_plain(path: Path, then: str = "") -> bytes:
@@ -59,7 +59,7 @@ def read_plain(path: Path, then: str = "") -> bytes:
     except Fault as fault:
         raise Fault(fault.what, file=str(path), then=then) from None
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=str(path), then=then) from None
+        raise Fault(f"cannot be read: {reason(error)}", file=str(path), then=then) from None
 
 
 def read_trust(path: Path, own: Path, then: str = "") -> bytes:

@@ -17,7 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from audits.fault import Fault
+from audits.__main__ import is_shortage
+from audits.fault import Fault, reason
 from audits.jsonc import JsonFault, parse, parse_machine
 
 SMALL = 1 << 16
@@ -73,7 +74,7 @@ class Folder:
         try:
             self._root = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
-            raise Fault(f"cannot open the folder: {error.strerror}", file=str(path)) from None
+            raise Fault(f"cannot open the folder: {reason(error)}", file=str(path)) from None
         self.entries: dict[str, Entry] = {}
         self.digests: dict[str, str] = {}
         """The digest of each file read, by path."""
@@ -91,9 +92,7 @@ class Folder:
         try:
             self.entries = dict(self._walk(self._root, "", skip))
         except OSError as error:
-            raise Fault(
-                f"cannot be listed: {error.strerror}", file=str(error.filename or self.path)
-            ) from None
+            raise Fault(f"cannot be listed: {reason(error)}", file=str(error.filename or self.path)) from None
 
     def _walk(self, descriptor: int, prefix: str, skip: tuple[str, ...]) -> Iterator[tuple[str, Entry]]:
         with os.scandir(descriptor) as listing:
@@ -149,7 +148,7 @@ class Folder:
         except Fault as fault:
             raise fault.at(path) from None
         except OSError as error:
-            raise Fault(f"cannot be read: {error.strerror}", file=path) from None
+            raise Fault(f"cannot be read: {reason(error)}", file=path) from None
         finally:
             for handle in reversed(opened):
                 os.close(handle)
@@ -214,6 +213,8 @@ def inflate(data: bytes, size: int) -> bytes:
         if len(lines) <= size and not member.eof:
             lines += member.decompress(member.unconsumed_tail, size + 1 - len(lines))
     except zlib.error as error:
+        if is_shortage(error):
+            raise
         raise Fault(f"not a gzip member: {error}") from None
     if len(lines) > size:
         raise Fault(f"inflates beyond the {size} bytes of lines_size")

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from audits.__main__ import is_shortage
-from audits.fault import Fault
+from audits.fault import Fault, reason
 from audits.given import real
 from audits.load import LARGE, sha256
 
@@ -49,7 +50,11 @@ _ENVIRONMENT = {
 PATIENCE, AT_FIRST = 600, 30
 """How many seconds a command of git may take, and the first one, which only looks whether a repository is
 there: what git reads may be a pipe that a hostile setting names."""
-_SHORTAGE = re.compile(r"(fatal|error): (Out of memory, |.*: Cannot allocate memory\Z)")
+_SHORTAGE = re.compile(
+    r"(fatal|error): (Out of memory, .*|.*: (Cannot allocate memory|out of memory( \(.*\))?))"
+)
+"""How git says that memory ended. The whole line, since it may tell names that the author chose."""
+_LOADER = "git: error while loading shared libraries: "
 
 
 class NoHistory(Exception):
@@ -115,15 +120,32 @@ def _git(
     except subprocess.TimeoutExpired:
         raise Waits(f"git {arguments[0]} took more than {patience} seconds") from None
     except OSError as error:
-        if is_shortage(error):
-            raise
-        raise Fault(f"git {arguments[0]} cannot be run: {error.strerror}") from None
+        raise Fault(f"git {arguments[0]} cannot be run: {reason(error)}") from None
     if done.returncode not in fine:
-        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
-        if _SHORTAGE.match(said):
+        lines = done.stderr.decode("utf-8", "replace").strip().split("\n")
+        said = lines[0]
+        # A system that has no memory left kills, and nothing in a repository makes git do that to itself.
+        if done.returncode == -signal.SIGKILL or any(_is_short(line) for line in lines):
             raise MemoryError(said)
         raise Fault(f"git {arguments[0]} failed: {said or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def _is_short(line: str) -> bool:
+    """Whether git, or the loader of its libraries, says that memory ended."""
+    if line.startswith(_LOADER):
+        return is_shortage(ImportError(line))
+    return _SHORTAGE.fullmatch(line) is not None
+
+
+@contextmanager
+def _whatever_else() -> Iterator[None]:
+    """Pass over what the system refuses, unless it only had no memory left."""
+    try:
+        yield
+    except OSError as error:
+        if is_shortage(error):
+            raise
 
 
 def refuse_pipes(folder: Path) -> None:
@@ -138,7 +160,7 @@ def refuse_pipes(folder: Path) -> None:
     folders = [home]
     while folders:  # no recursion: they may lie deep
         items: list[os.DirEntry[str]] = []
-        with suppress(OSError), os.scandir(folders.pop()) as listing:
+        with _whatever_else(), os.scandir(folders.pop()) as listing:
             items += listing
         for item in items:
             if item.is_dir(follow_symlinks=False):
@@ -148,7 +170,7 @@ def refuse_pipes(folder: Path) -> None:
 
 
 def _refuse_pipe(path: Path) -> None:
-    with suppress(OSError):  # a link to nothing, which git cannot open either
+    with _whatever_else():  # a link to nothing, which git cannot open either
         mode = path.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             raise Fault("not a regular file: git would wait for it", file=str(path))

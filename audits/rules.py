@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from audits import RULES
-from audits.fault import Fault
+from audits.fault import Fault, reason
 from audits.given import read_given
 from audits.jsonc import parse
 from audits.load import Folder, sha256
@@ -55,7 +55,7 @@ def _editions() -> dict[str, tuple[str, ...]]:
             editions[str(name)] = tuple(digests)
         return editions
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=str(FILE)) from None
+        raise Fault(f"cannot be read: {reason(error)}", file=str(FILE)) from None
     except Fault as fault:
         raise fault.at(str(FILE)) from None
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -80,7 +80,7 @@ def load_schemas(folder: Folder) -> tuple[Schemas, str]:
                 raise Fault(what)
             schemas[name.removesuffix(".schema.json")] = Schema(parse(data))
         except OSError as error:
-            raise Fault(f"cannot be read: {error.strerror}", file=file) from None
+            raise Fault(f"cannot be read: {reason(error)}", file=file) from None
         except Fault as fault:
             raise fault.at(file) from None
     return schemas, says

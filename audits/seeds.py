@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits.fault import Fault, Found
+from audits.__main__ import is_shortage
+from audits.fault import Fault, Found, reason
 from audits.jsonc import parse
 from audits.load import LARGE, LONGEST, read_regular
 from audits.records import Records
@@ -172,7 +173,7 @@ def _blocks(path: Path) -> list[tuple[object, int, int, str]]:
                 raise Fault("an empty block", pointer=f"/blocks/{i}")
             found.append((block.get("unit"), first, end, str(block.get("id", i))))
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file="seeds.json") from None
+        raise Fault(f"cannot be read: {reason(error)}", file="seeds.json") from None
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Fault("its blocks cannot be understood", file="seeds.json") from None
     except Fault as fault:
@@ -232,7 +233,7 @@ def used(path: Path, name: str) -> Iterator[Interval]:
 
 
 def _unreadable(error: OSError) -> None:
-    raise Fault(f"cannot be read: {error.strerror}", file="records")
+    raise Fault(f"cannot be read: {reason(error)}", file="records")
 
 
 def _seeds_of(path: Path, file: str) -> tuple[set[int], bool]:
@@ -249,8 +250,10 @@ def _seeds_of(path: Path, file: str) -> tuple[set[int], bool]:
     except Fault as fault:
         raise fault.at(file) from None
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=file) from None
-    except (zlib.error, KeyError, TypeError, ValueError, RecursionError):
+        raise Fault(f"cannot be read: {reason(error)}", file=file) from None
+    except (zlib.error, KeyError, TypeError, ValueError, RecursionError) as error:
+        if is_shortage(error):
+            raise
         raise Fault("its records cannot be understood", file=file) from None
 
 
@@ -264,5 +267,5 @@ def find_others(here: Path, studies: Path) -> dict[str, Other]:
             if place.resolve() != here.resolve() and names & {"seeds.json", *_EVIDENCE}:
                 others[place.name] = Other(place, not names & _EVIDENCE)
     except OSError as error:
-        raise Fault(f"cannot be read: {error.strerror}", file=str(place), then="see --studies") from None
+        raise Fault(f"cannot be read: {reason(error)}", file=str(place), then="see --studies") from None
     return others

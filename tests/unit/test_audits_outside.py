@@ -22,7 +22,6 @@ from audits_slow import Json
 from audits_tools import ROOT
 
 from audits import cli, output, repo
-from audits.report import Outcome
 from audits.trust import parse_signers
 
 AUDITS = ROOT / "audits"
@@ -291,56 +290,6 @@ def test_memory_that_is_not_enough(root: Path, memory: int) -> None:
     said = clean(start(root / "studies/tiny", memory=memory), 3)
     assert len(said.splitlines()) == 1
     assert "nothing was decided" in said
-
-
-SHORTAGES = {
-    "memory": MemoryError(),
-    "the system": OSError(12, "x"),
-    "a library": ImportError("y.so: failed to map segment from shared object"),
-    "its data": ImportError("y.so: cannot map zero-fill pages: Cannot allocate memory"),
-    "its threads": ImportError("y.so: cannot allocate memory in static TLS block"),
-}
-
-
-@pytest.mark.parametrize("module", ["__init__", "cli", "fault"])
-@pytest.mark.parametrize("name", SHORTAGES)
-def test_a_shortage_while_the_auditor_is_loaded(tmp_path: Path, name: str, module: str) -> None:
-    """Exit code 1 would say that the evidence fails."""
-    shutil.copytree(AUDITS, tmp_path / "audits", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / f"audits/{module}.py").write_text(f"raise {SHORTAGES[name]!r}\n")
-    command = [sys.executable, "-I", str(tmp_path / "audits"), str(tmp_path)]
-    said = clean(subprocess.run(command, capture_output=True, text=True), 3)
-    assert len(said.splitlines()) == 1
-    assert "nothing was decided" in said
-
-
-def test_a_library_that_is_not_there_is_no_shortage(tmp_path: Path) -> None:
-    shutil.copytree(AUDITS, tmp_path / "audits", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "audits/cli.py").write_text("import nothing_of_that_name\n")
-    command = [sys.executable, "-I", str(tmp_path / "audits"), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "No module named 'nothing_of_that_name'" in done.stderr
-
-
-@pytest.mark.parametrize("error", SHORTAGES.values(), ids=SHORTAGES)
-def test_every_kind_of_shortage(
-    template: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
-) -> None:
-    def short(options: object) -> Outcome:
-        raise error
-
-    monkeypatch.setattr(cli, "audit", short)
-    assert cli.main([str(template / "studies/tiny")]) == 3
-    assert "memory" in capsys.readouterr().err
-
-
-def test_git_that_has_not_memory_enough(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.CompletedProcess([], 128, b"", b"fatal: Out of memory, malloc failed\n")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    assert cli.main([str(template / "studies/tiny")]) == 3
 
 
 def test_line_ends_make_no_list_of_lines() -> None:
