@@ -181,6 +181,24 @@ def test_the_commit_of_no_seal_has_later_entries(tmp_path: Path, keys: Path, at:
     assert found[9].count("later entries") == 1 and says in found[9]
 
 
+@pytest.mark.parametrize("at", [0, 1])
+def test_another_mode_adds_no_seal_of_a_lineage_again(tmp_path: Path, keys: Path, at: int) -> None:
+    """Neither the first seal's manifest nor the amended one's, whose bytes the commit's parent has."""
+
+    def other_mode(b: Sealed) -> None:
+        manifest = b.folder / "seal/manifest.json"
+        manifest.chmod(0o755)
+        b.commit("another mode")
+        manifest.chmod(0o644)
+        b.commit("and back")
+
+    steps: list[Step] = [amend()]
+    steps.insert(at, other_mode)
+    builder = build(tmp_path, keys, second(upto="sealed"), *steps)
+    assert run("git", "log", "--format=%H", "--grep=another mode", cwd=builder.root)
+    well(builder)
+
+
 def test_the_head_of_an_amended_seal_is_checked_in_history(tmp_path: Path, keys: Path) -> None:
     """What somebody else wrote before the amendment was signed by that person."""
     signers = {"signers": {"need": 1, "principals": ["ann@example.org", "bob@example.org"]}}
