@@ -34,9 +34,11 @@ def check(
 ) -> None:
     """Schema, references, seeds, alpha, reachable verdicts, power, cost, a rehearsal. Changes nothing."""
     from prereg.codec.convert import to_json
+    from prereg.seal.lost_ledger import refuse_lost_ledger
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
+    refuse_lost_ledger(paths)
     report = run_check(paths)
     absent = unbuilt(report)
     report = replace(report, findings=(*report.findings, *absent))

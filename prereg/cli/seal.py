@@ -28,18 +28,18 @@ def seal(
     as_json: AsJson = False,
 ) -> None:
     """Check the study, then bind, sign and commit every byte of it."""
-    from prereg.cli.lost import refuse_lost_ledger
     from prereg.cli.push import pushed_value, show_pushed
     from prereg.cli.ready import next_verb, prepare, show_standing
     from prereg.model.plural import plural
     from prereg.seal.build import refuse_seal, seal_study
+    from prereg.seal.lost_ledger import refuse_lost_ledger
     from prereg.seal.push import push_study, refuse_remote
     from prereg.seal.stamping import timestamp_study
     from prereg.seal.standing import refuse_stamp, standing
     from prereg.store.layout import study_paths
 
     paths = study_paths(folder)
-    refuse_lost_ledger(paths, folder)
+    refuse_lost_ledger(paths)
     if push is not None:
         refuse_remote(paths, push)
     if timestamp is not None:

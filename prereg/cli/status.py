@@ -28,12 +28,12 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     """Where the study stands, by its ledger, and what comes next. Verifies nothing."""
     from prereg.cli.attempts import copies_json, show_attempts, show_copies, tried_json
     from prereg.cli.deviate import show_deviations
-    from prereg.cli.lost import refuse_lost_ledger
     from prereg.cli.next_step import typed
     from prereg.codec.convert import to_json
     from prereg.model.attempts import copies_of, tried
     from prereg.model.places import deviations_of, seals, state
     from prereg.model.plural import plural
+    from prereg.seal.lost_ledger import refuse_lost_ledger
     from prereg.seal.standing import standing
     from prereg.seal.verified import present_shards
     from prereg.seal.verify import NEXT
@@ -42,7 +42,7 @@ def status(folder: StudyDir, as_json: AsJson = False) -> None:
     from prereg.store.ledger import head_of, read_ledger
 
     paths = study_paths(folder)
-    refuse_lost_ledger(paths, folder)
+    refuse_lost_ledger(paths)
     plan = _protocol(paths)
     exact = frozenset() if plan is None else frozenset(s.id for s in plan.stages if s.channel == "exact")
     data = read_once(paths.ledger) if paths.ledger.exists() else b""

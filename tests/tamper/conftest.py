@@ -68,48 +68,48 @@ class Saved:
         shutil.copytree(self.place, self.to / state, symlinks=True, copy_function=link_or_copy)
 
 
+def kept(folders: pytest.TempPathFactory, name: str) -> Saved:
+    """Where a study lives its life, and its states are kept."""
+    return Saved(folders.mktemp(name) / "x", folders.mktemp(f"{name}-states"))
+
+
 @pytest.fixture(scope="session")
 def signed(life: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for the study of edition 2 that has everything of sections 17 to 19."""
-    place, bare = tmp_path_factory.mktemp("signed") / "x", tmp_path_factory.mktemp("bare")
-    saved = Saved(place, tmp_path_factory.mktemp("signed-states"))
-    lives_second.signed_life(place, bare, life["cache"], saved)
+    saved, bare = kept(tmp_path_factory, "signed"), tmp_path_factory.mktemp("bare")
+    lives_second.signed_life(saved.place, bare, life["cache"], saved)
     return saved.states
 
 
 @pytest.fixture(scope="session")
 def heads(life: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for the study of edition 3 whose heads are stamped."""
-    place = tmp_path_factory.mktemp("heads") / "x"
-    saved = Saved(place, tmp_path_factory.mktemp("heads-states"))
-    lives_heads.heads_life(place, life["cache"], saved)
+    saved = kept(tmp_path_factory, "heads")
+    lives_heads.heads_life(saved.place, life["cache"], saved)
     return saved.states
 
 
 @pytest.fixture(scope="session")
 def second(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for the study of edition 2 with records and a registered mechanism."""
-    place = tmp_path_factory.mktemp("second") / "x"
-    saved = Saved(place, tmp_path_factory.mktemp("second-states"))
-    lives_second.second_life(place, saved)
+    saved = kept(tmp_path_factory, "second")
+    lives_second.second_life(saved.place, saved)
     return saved.states
 
 
 @pytest.fixture(scope="session")
 def third(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for the study of edition 3 that was tried again and came twice."""
-    place = tmp_path_factory.mktemp("third") / "x"
-    saved = Saved(place, tmp_path_factory.mktemp("third-states"))
-    lives_third.third_life(place, saved)
+    saved = kept(tmp_path_factory, "third")
+    lives_third.third_life(saved.place, saved)
     return saved.states
 
 
 @pytest.fixture(scope="session")
 def contained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The same for a study of edition 3 that is collected in containers of limited memory."""
-    place = tmp_path_factory.mktemp("contained") / "x"
-    saved = Saved(place, tmp_path_factory.mktemp("contained-states"))
-    lives_third.contained_life(place, saved)
+    saved = kept(tmp_path_factory, "contained")
+    lives_third.contained_life(saved.place, saved)
     return saved.states
 
 

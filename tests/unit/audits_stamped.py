@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from audits_kit import Copy, failed, look, make_keys
 from audits_seals import (
     KEYS,
@@ -131,3 +132,18 @@ def copied(template: Path, root: Path, keys: Path) -> Stamped:
     """A copy of one of these to put stamps into."""
     shutil.copytree(template, root, symlinks=True)
     return Stamped(root, keys)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stamped_keys(tmp_path_factory.mktemp("audit-keys"))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
+    return whole(tmp_path_factory.mktemp("whole"), keys)
+
+
+@pytest.fixture
+def study(template: Path, keys: Path, tmp_path: Path) -> Stamped:
+    return copied(template, tmp_path / "r", keys)

@@ -18,13 +18,13 @@ from typing import Any
 
 import study_fixture
 from exact_leaves import FIRST, SECOND, leaves_of, tree_meta
-from study_fixture import ENVIRONMENTS, git, signing_key
+from study_fixture import ENVIRONMENTS, git, shard_meta, signing_key
 
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import to_json
 from prereg.model.law import Decoded
 from prereg.model.plan import Shard, plan
-from prereg.model.record import Counters, LeafRecord, Record, ShardMeta
+from prereg.model.record import Counters, LeafRecord, Record
 from prereg.model.tree import (
     TreeMeta,
 )
@@ -270,28 +270,7 @@ def store(
     else:
         drawn = records_of(seal, shard)
         records, encoded = drawn, encode_shard(drawn)
-    value = to_json(
-        ShardMeta(
-            study=study,
-            seal=seal,
-            unit=shard.unit.id,
-            shard=shard.index,
-            attempt=1,
-            first_seed=str(shard.first_seed),
-            requests=shard.requests,
-            rows=shard.rows,
-            draws=len(records),
-            records_sha256=encoded.records_sha256,
-            records_size=encoded.records_size,
-            lines_sha256=encoded.lines_sha256,
-            lines_size=encoded.lines_size,
-            environment=ENVIRONMENTS["plain"],
-            network="not-cut",
-            started="2026-03-01T12:00:01.000000+00:00",
-            ended="2026-03-01T12:00:02.000000+00:00",
-            tree=tree,
-        )
-    )
+    value = to_json(shard_meta(study, seal, shard, encoded, len(records), tree=tree))
     meta_bytes = dump_file(value)
     write_whole(writer.paths.shard_records(shard.unit.id, shard.index), encoded.data)
     write_whole(writer.paths.shard_meta(shard.unit.id, shard.index), meta_bytes)

@@ -27,10 +27,11 @@ from prereg.codec.convert import to_json
 from prereg.model.law import Crashed, Outcome, Valued
 from prereg.model.plan import Shard, plan
 from prereg.model.record import Counters, Record, ShardMeta
+from prereg.model.tree import TreeMeta
 from prereg.seal.build import SealResult, seal_study
 from prereg.seal.finish import sign_head_and_commit
 from prereg.seal.keys import SigningKey, generate_key, load_key
-from prereg.seal.records import encode_shard
+from prereg.seal.records import Encoded, encode_shard
 from prereg.seal.trust import add_signer
 from prereg.seal.verify import verify_study
 from prereg.store.files import write_whole
@@ -249,30 +250,46 @@ def records_of(seal_digest: str, shard: Shard) -> list[Record]:
     ]
 
 
-def store_shard(writer: LedgerWriter, study: str, seal_digest: str, shard: Shard, who: str) -> None:
-    """Write one shard's two files and its ledger line."""
-    unit, paths = shard.unit.id, writer.paths
-    encoded = encode_shard(records_of(seal_digest, shard))
-    sealed = next(e.time for e in reversed(writer.entries) if e.type in ("sealed", "amended"))
-    meta = ShardMeta(
+def shard_meta(
+    study: str,
+    seal_digest: str,
+    shard: Shard,
+    encoded: Encoded,
+    draws: int,
+    *,
+    attempt: int = 1,
+    times: tuple[str, str] = ("2026-03-01T12:00:01.000000+00:00", "2026-03-01T12:00:02.000000+00:00"),
+    tree: TreeMeta | None = None,
+) -> ShardMeta:
+    """The meta of a stored shard of so many lines, started and ended at these times."""
+    return ShardMeta(
         study=study,
         seal=seal_digest,
-        unit=unit,
+        unit=shard.unit.id,
         shard=shard.index,
-        attempt=1,
+        attempt=attempt,
         first_seed=str(shard.first_seed),
         requests=shard.requests,
         rows=shard.rows,
-        draws=shard.draws,
+        draws=draws,
         records_sha256=encoded.records_sha256,
         records_size=encoded.records_size,
         lines_sha256=encoded.lines_sha256,
         lines_size=encoded.lines_size,
         environment=ENVIRONMENTS["plain"],
         network="not-cut",
-        started=sealed,
-        ended=sealed,
+        started=times[0],
+        ended=times[1],
+        tree=tree,
     )
+
+
+def store_shard(writer: LedgerWriter, study: str, seal_digest: str, shard: Shard, who: str) -> None:
+    """Write one shard's two files and its ledger line."""
+    unit, paths = shard.unit.id, writer.paths
+    encoded = encode_shard(records_of(seal_digest, shard))
+    sealed = next(e.time for e in reversed(writer.entries) if e.type in ("sealed", "amended"))
+    meta = shard_meta(study, seal_digest, shard, encoded, shard.draws, times=(sealed, sealed))
     meta_bytes = dump_file(to_json(meta))
     write_whole(paths.shard_records(unit, shard.index), encoded.data)
     write_whole(paths.shard_meta(unit, shard.index), meta_bytes)

@@ -16,7 +16,7 @@ import pytest
 from audits_kit import failed, look
 from audits_seals import MIDDLE, STAMPER, TIME, amend, build, second, stamp
 from audits_seals import ROOT as AUTHORITY
-from audits_stamped import copied, stamped_keys, whole
+from audits_stamped import copied, keys, whole
 from audits_tools import ROOT
 
 DECADE = timedelta(days=3653)
@@ -25,9 +25,7 @@ CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "monotonic", "localtime",
 NETWORK = {"socket", "ssl", "urllib", "http", "ftplib", "smtplib", "asyncio", "requests", "httpx"}
 
 
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stamped_keys(tmp_path_factory.mktemp("audit-keys"))
+__all__ = ["keys"]
 
 
 class Later(datetime):

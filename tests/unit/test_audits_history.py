@@ -362,54 +362,6 @@ def test_a_manifest_of_another_mode_is_not_added_again(copy: Copy, change: Calla
     assert f"sealed by commit {sealed}" in outcome.steps[9].detail()
 
 
-# States.
-
-
-@pytest.mark.parametrize(
-    ("upto", "says"), [("sealed", "prereg collect"), ("collected", "prereg analyse"), ("analysed", "")]
-)
-def test_every_state(tmp_path: Path, keys: Path, upto: str, says: str) -> None:
-    outcome = look(Builder(tmp_path / "r", keys, Plan(upto=upto)).build())
-    assert failed(outcome) == {}
-    assert outcome.result == ("INCOMPLETE" if says else "AGREES")
-    assert says in " ".join(outcome.incomplete)
-    if upto == "collected":
-        assert [(row["verdict"], row["claimed"], row["agrees"]) for row in outcome.configurations] == [
-            ("NOT_REJECTED", None, False), ("FAILS", None, False),
-        ]  # fmt: skip
-
-
-def test_a_draft(copy: Copy) -> None:
-    for path in (
-        "seal",
-        LEDGER,
-        HEAD,
-        f"{HEAD}.sig",
-        "records",
-        "analysis",
-        "audit",
-    ):
-        copy.drop(path)
-    outcome = look(copy.study)
-    assert failed(outcome) == {}
-    assert outcome.result == "INCOMPLETE"
-    assert "prereg seal" in outcome.incomplete[0]
-
-
-def test_decisions_the_ledger_does_not_know(tmp_path: Path, keys: Path, copy: Copy) -> None:
-    study = Builder(tmp_path / "q", keys, Plan(upto="collected")).build()
-    shutil.copytree(copy.study / "analysis", study / "analysis")
-    assert "analysis/decisions.json" in failed(look(study))[8]
-
-
-def test_an_incomplete_collection(tmp_path: Path, keys: Path) -> None:
-    plan = Plan(upto="collected", left_out=("main.probe.on",))
-    outcome = look(Builder(tmp_path / "r", keys, plan).build())
-    assert failed(outcome) == {}
-    assert outcome.result == "INCOMPLETE"
-    assert outcome.steps[7].applied == 120
-
-
 def test_what_of_a_seal_may_wait_for_its_commit() -> None:
     line = b'{"body":{"seal":"ab"},"type":"timestamped"}\n'
     assert history._late(line, "ab", behind=False) == ()

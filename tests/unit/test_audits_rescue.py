@@ -18,26 +18,14 @@ from audits_stamped import (
     SIGNATURE,
     Stamped,
     copied,
-    stamped_keys,
-    whole,
+    keys,
+    study,
+    template,
     young,
 )
 from audits_tools import run, sign
 
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stamped_keys(tmp_path_factory.mktemp("audit-keys"))
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
-    return whole(tmp_path_factory.mktemp("whole"), keys)
-
-
-@pytest.fixture
-def study(template: Path, keys: Path, tmp_path: Path) -> Stamped:
-    return copied(template, tmp_path / "r", keys)
+__all__ = ["keys", "study", "template"]
 
 
 @pytest.fixture(scope="module")

@@ -28,26 +28,13 @@ from audits_stamped import (
     SIGNATURE,
     TOKEN,
     Stamped,
-    copied,
-    stamped_keys,
-    whole,
+    keys,
+    study,
+    template,
 )
 from audits_stamps import Stamp, authority, by_openssl
 
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stamped_keys(tmp_path_factory.mktemp("audit-keys"))
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Path:
-    return whole(tmp_path_factory.mktemp("whole"), keys)
-
-
-@pytest.fixture
-def study(template: Path, keys: Path, tmp_path: Path) -> Stamped:
-    return copied(template, tmp_path / "r", keys)
+__all__ = ["keys", "study", "template"]
 
 
 def test_stamps_that_hold_are_told_and_counted(study: Stamped) -> None:

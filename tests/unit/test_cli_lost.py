@@ -15,7 +15,7 @@ from prereg.store.layout import StudyPaths
 from tests.unit.study_fixture import copy_repository, git, make_study, seal
 from tests.unit.test_cli import prereg
 
-GIVEN = {"status": [], "seal": ["--key", "../keys/ada"]}
+GIVEN = {"status": [], "check": [], "seal": ["--key", "../keys/ada"]}
 
 
 @pytest.fixture

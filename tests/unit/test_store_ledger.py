@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from prereg.codec.canonical import digest, dump_file, value_digest
-from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed, WrongState
+from prereg.errors import EvidenceIncomplete, UsageError, VerificationFailed
 from prereg.model.places import state
 from prereg.model.seal import EntryType
 from prereg.store.layout import StudyPaths
@@ -30,7 +30,6 @@ from prereg.store.ledger import (
     repair,
     timestamp,
 )
-from prereg.store.lock import lock_file, study_lock
 
 SEAL = "a" * 64
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -301,49 +300,6 @@ def test_a_write_by_another_program_is_noticed(paths: StudyPaths) -> None:
             handle.write(b"x")
         with pytest.raises(LedgerFault, match="another program"):
             writer.append("analysis", BODIES["analysis"], "ada")
-
-
-def test_the_lock_lies_outside_the_study_and_may_be_taken_again(paths: StudyPaths) -> None:
-    assert paths.root not in lock_file(paths).parents
-    assert lock_file(paths).is_relative_to(paths.repository / ".git")
-    with study_lock(paths), study_lock(paths):
-        assert lock_file(paths).exists()
-
-
-def test_the_lock_of_a_linked_work_tree_lies_in_its_git_folder(paths: StudyPaths, tmp_path: Path) -> None:
-    (paths.repository / ".git").rmdir()
-    (paths.repository / ".git").write_text(f"gitdir: {tmp_path / 'main' / 'worktrees' / 'x'}\n")
-    assert lock_file(paths).is_relative_to(tmp_path / "main" / "worktrees" / "x")
-
-
-def test_without_a_repository_the_lock_lies_in_the_cache(
-    paths: StudyPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (paths.repository / ".git").rmdir()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert lock_file(paths).is_relative_to(tmp_path / "cache" / "prereg")
-
-
-def _hold(root: str, ready: Any, done: Any) -> None:
-    with study_lock(StudyPaths(root=Path(root))):
-        ready.set()
-        done.wait(30)
-
-
-def test_another_process_waits_for_the_lock(paths: StudyPaths) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    holder = context.Process(target=_hold, args=(str(paths.root), ready, done))
-    holder.start()
-    try:
-        assert ready.wait(30)
-        with pytest.raises(WrongState, match="another prereg"), study_lock(paths, wait=0.1):
-            pass
-    finally:
-        done.set()
-        holder.join(30)
-    with study_lock(paths, wait=5):
-        pass
 
 
 def _append_many(root: str, count: int) -> None:

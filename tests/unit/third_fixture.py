@@ -21,7 +21,7 @@ from typing import Any
 
 import exact_fixture
 from exact_leaves import leaves_of, tree_meta
-from study_fixture import ENVIRONMENTS, signing_key
+from study_fixture import ENVIRONMENTS, shard_meta, signing_key
 
 from prereg.codec.canonical import digest, dump_file
 from prereg.codec.convert import to_json
@@ -161,26 +161,9 @@ def encode(lines: Lines) -> Encoded:
 def meta_of(verified: VerifiedStudy, shard: Shard, attempt: int, lines: Lines, encoded: Encoded) -> ShardMeta:
     """The meta of a stored shard."""
     leaves = [line for line in lines if isinstance(line, LeafRecord)]
-    return ShardMeta(
-        study=verified.manifest.study,
-        seal=verified.seal,
-        unit=shard.unit.id,
-        shard=shard.index,
-        attempt=attempt,
-        first_seed=str(shard.first_seed),
-        requests=shard.requests,
-        rows=shard.rows,
-        draws=len(lines),
-        records_sha256=encoded.records_sha256,
-        records_size=encoded.records_size,
-        lines_sha256=encoded.lines_sha256,
-        lines_size=encoded.lines_size,
-        environment=ENVIRONMENTS["plain"],
-        network="not-cut",
-        started="2026-03-01T12:00:01.000000+00:00",
-        ended="2026-03-01T12:00:02.000000+00:00",
-        tree=tree_meta(leaves) if leaves else None,
-    )
+    tree = tree_meta(leaves) if leaves else None
+    study, seal = verified.manifest.study, verified.seal
+    return shard_meta(study, seal, shard, encoded, len(lines), attempt=attempt, tree=tree)
 
 
 def longer(record: Record) -> Record:
