@@ -15,7 +15,7 @@ help:
 	@echo "make test          linters, types, import rules, and every test that needs no engine"
 	@echo "make test-engines  the tests on the real engines (builds them first)"
 	@echo "make test-containers  the tests in real containers (needs root, podman, runc and debootstrap)"
-	@echo "make faults        attacks on a study, and 200 kills of its collection, in a table (some 50 minutes)"
+	@echo "make faults        attacks on a study, and 200 kills of its collection, in a table (some 40 minutes)"
 	@echo "make fuzz          coverage-guided bytes to every parser, for a minute"
 	@echo "make lint          only the linters"
 	@echo "make format        format the code"
